@@ -1,0 +1,32 @@
+/* A pool that runs short parallel sections many thousand times a second.
+ *
+ * Tasks are claimed from an atomic counter, so a worker that loses its core delays only the task it
+ * holds. Waiting is a bounded spin, then a futex: a busy neighbour on one core must not make the others
+ * burn theirs. Results must not depend on which worker runs a task. The calling thread is worker 0. */
+#ifndef CORE_BASE_THREAD_POOL_H
+#define CORE_BASE_THREAD_POOL_H
+
+#include <stdbool.h>
+
+#include "core/base/error.h"
+
+struct thread_pool;
+
+/* thread_count ≥ 1 includes the caller. Every worker sets FTZ/DAZ; so must the caller
+ * (thread_pool_set_float_mode). `pin` binds worker i to the i-th CPU of the affinity mask. */
+enum status thread_pool_create(int thread_count, bool pin, struct thread_pool **pool,
+                               struct error *error);
+void thread_pool_destroy(struct thread_pool *pool);
+
+int thread_pool_count(const struct thread_pool *pool);
+
+/* Runs function(context, task_index, worker_index) for every task_index in [0, task_count) and
+ * returns when all have finished. One caller at a time. No allocation. */
+void thread_pool_run(struct thread_pool *pool, int task_count,
+                     void (*function)(void *context, int task_index, int worker_index),
+                     void *context);
+
+/* Flush denormals to zero in the calling thread. */
+void thread_pool_set_float_mode(void);
+
+#endif

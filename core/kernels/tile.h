@@ -1,0 +1,47 @@
+/* Weights as the kernels read them: made once at load from any GGUF type, without loss beyond the type's
+ * own rounding, at ≤ 1.25 × the file's bytes. PANEL_COLUMNS outputs lie side by side so that one load
+ * serves 16 or more columns; codes keep their bits (a nibble plane, a high-bit plane for 5, 6 and 8 bits),
+ * scales keep their two levels. */
+#ifndef CORE_KERNELS_TILE_H
+#define CORE_KERNELS_TILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "core/weights/tensor.h"
+
+struct tile; /* layout in tile_layout.h, for the kernels of this folder only */
+
+/* Bytes tile_pack will take for outputs of these parts: all [rows][in] with the same `in`. Parts may
+ * differ in type: each part is padded to whole column blocks of its own. */
+uint64_t tile_bytes(const struct tensor *const *parts, int part_count);
+
+/* Column blocks of the packed parts, and where each part's columns begin in the concatenated output. */
+struct tile_set {
+    int in;
+    int out;            /* sum of the parts' rows */
+    int block_count;    /* of PANEL_COLUMNS columns, parts padded separately */
+    struct tile *tiles; /* [part_count] */
+    int part_count;
+    void *memory;       /* owned */
+    size_t memory_bytes;
+};
+
+/* One block's place: which tile, which block of it, first output column and how many are real. */
+struct tile_block {
+    const struct tile *tile;
+    int block;
+    int out_first;
+    int out_count;
+};
+
+/* Pack parts side by side. `block_first`..: packing may be spread over threads by column blocks. */
+enum status tile_set_create(struct tile_set *set, const struct tensor *const *parts, int part_count,
+                            struct error *error);
+/* Fill column block `block`: independent of all others, so callers may run blocks in parallel. */
+void tile_set_pack_block(const struct tile_set *set, const struct tensor *const *parts, int block);
+struct tile_block tile_set_block(const struct tile_set *set, int block);
+void tile_set_destroy(struct tile_set *set);
+
+#endif

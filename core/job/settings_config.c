@@ -1,0 +1,173 @@
+/* YAML job files and suggestions for mistyped options. A job file holds options by their long
+ * names; lists are repeated options; `input` lists documents. */
+#include "core/job/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/file_map.h"
+#include "core/base/yaml.h"
+
+/* What other programs call our options. */
+static const struct {
+    const char *theirs;
+    const char *ours;
+} familiar[] = {
+    {"ctx-size", "context"},
+    {"n-predict", "max-tokens"},
+    {"predict", "max-tokens"},
+    {"temp", "temperature"},
+    {"max-model-len", "context"},
+    {"max-new-tokens", "max-tokens"},
+    {"cache-type-k", "kv-dtype"},
+    {"cache-type-v", "kv-dtype"},
+    {"kv-cache-dtype", "kv-dtype"},
+    {"input-file", "files-from"},
+    {"file", "files-from"},
+    {"batch-size", "batch-tokens"},
+    {"ubatch-size", "batch-tokens"},
+    {"parallel", "max-sequences"},
+    {"max-num-seqs", "max-sequences"},
+    {"max-num-batched-tokens", "batch-tokens"},
+    {"output-file", "output"},
+    {"system-prompt", "system"},
+    {"enable-prefix-caching", "prefix-cache"},
+    {"repetition-penalty", "repeat-penalty"},
+    {"gpu-layers", "device"},
+    {"ngl", "device"},
+    {"n-gpu-layers", "device"},
+};
+
+/* Edits (insert, delete, replace) to get from a to b; long names are not compared. */
+static int edit_distance(const char *a, const char *b) {
+    enum { LENGTH_MAX = 32 };
+    int row[LENGTH_MAX + 1];
+    int a_length = (int)strlen(a), b_length = (int)strlen(b);
+    if (a_length > LENGTH_MAX || b_length > LENGTH_MAX)
+        return LENGTH_MAX;
+    for (int j = 0; j <= b_length; j++)
+        row[j] = j;
+    for (int i = 1; i <= a_length; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= b_length; j++) {
+            int best = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[b_length];
+}
+
+const char *settings_suggest(const char *name) {
+    for (size_t i = 0; i < sizeof familiar / sizeof familiar[0]; i++) {
+        if (strcmp(name, familiar[i].theirs) == 0)
+            return familiar[i].ours;
+    }
+    const char *closest = NULL;
+    int distance_max = strlen(name) > 5 ? 3 : 2;
+    for (size_t i = 0; i < settings_option_count(); i++) {
+        int distance = edit_distance(name, settings_option_at(i)->name);
+        if (distance < distance_max) {
+            distance_max = distance;
+            closest = settings_option_at(i)->name;
+        }
+    }
+    return closest;
+}
+
+static enum status assign_node(struct settings *settings, const struct option *option,
+                               const struct yaml_node *node, struct arena *arena,
+                               struct error *error) {
+    if (node->kind == YAML_SCALAR)
+        return settings_assign(settings, option, node->scalar, arena, error);
+    if (node->kind == YAML_SEQUENCE && option->kind == OPTION_TEXT_LIST) {
+        for (size_t i = 0; i < node->count; i++) {
+            if (node->values[i]->kind != YAML_SCALAR)
+                return error_set(error, STATUS_BAD_INPUT, "'%s' must be a list of texts",
+                                 option->name);
+            TRY(settings_assign(settings, option, node->values[i]->scalar, arena, error));
+        }
+        return STATUS_OK;
+    }
+    return error_set(error, STATUS_BAD_INPUT, "'%s' must be a single value", option->name);
+}
+
+static enum status add_inputs(const struct yaml_node *node, struct text_list *inputs,
+                              struct arena *arena, struct error *error) {
+    size_t count = node->kind == YAML_SCALAR ? 1 : node->count;
+    if (node->kind == YAML_MAPPING)
+        return error_set(error, STATUS_BAD_INPUT, "'input' must be a path or a list of paths");
+    for (size_t i = 0; i < count; i++) {
+        const struct yaml_node *item = node->kind == YAML_SCALAR ? node : node->values[i];
+        if (item->kind != YAML_SCALAR)
+            return error_set(error, STATUS_BAD_INPUT, "'input' must be a path or a list of paths");
+        if (inputs->count == TEXT_LIST_MAX)
+            return error_set(error, STATUS_OVER_LIMIT,
+                             "more than %d inputs: list them in a file for 'files-from'",
+                             TEXT_LIST_MAX);
+        char *copy = arena_copy_text(arena, item->scalar, item->scalar_length);
+        if (!copy)
+            return error_no_memory(error, "options");
+        inputs->items[inputs->count++] = copy;
+    }
+    return STATUS_OK;
+}
+
+static enum status unknown_key(const char *key, struct error *error) {
+    const char *suggestion = settings_suggest(key);
+    if (suggestion)
+        return error_set(error, STATUS_BAD_INPUT, "unknown key '%s': did you mean '%s'?", key,
+                         suggestion);
+    return error_set(error, STATUS_BAD_INPUT, "unknown key '%s'", key);
+}
+
+static enum status apply_pair(struct settings *settings, const struct yaml_node *key,
+                              const struct yaml_node *value, const bool *is_set,
+                              struct text_list *inputs, unsigned command, struct arena *arena,
+                              struct error *error) {
+    if (strcmp(key->scalar, "input") == 0)
+        return add_inputs(value, inputs, arena, error);
+    size_t index = 0;
+    const struct option *option = settings_option_find(key->scalar, key->scalar_length, &index);
+    if (!option || strcmp(option->name, "config") == 0 || strcmp(option->name, "help") == 0 ||
+        strcmp(option->name, "version") == 0)
+        return unknown_key(key->scalar, error);
+    /* A job file may serve run and plan alike: options of another command are checked, not used. */
+    bool used = (option->commands & command) != 0 && !is_set[index];
+    struct settings ignored = *settings;
+    return assign_node(used ? settings : &ignored, option, value, arena, error);
+}
+
+static enum status apply_document(struct settings *settings, const struct yaml_node *root,
+                                  const bool *is_set, struct text_list *inputs, unsigned command,
+                                  struct arena *arena, struct error *error) {
+    if (root->kind != YAML_MAPPING)
+        return error_set(error, STATUS_BAD_INPUT, "a job file is a mapping of option names");
+    for (size_t i = 0; i < root->count; i++) {
+        enum status status = apply_pair(settings, root->keys[i], root->values[i], is_set, inputs,
+                                        command, arena, error);
+        if (status != STATUS_OK)
+            return error_context(error, "line %d", root->keys[i]->line);
+    }
+    return STATUS_OK;
+}
+
+enum status settings_load_config(struct settings *settings, const char *path, const bool *is_set,
+                                 struct text_list *inputs, unsigned command, struct arena *arena,
+                                 struct error *error) {
+    struct file_map map;
+    TRY(file_map_open(&map, path, error));
+    struct yaml_node *root = NULL;
+    enum status status = yaml_parse((const char *)map.bytes, map.length, arena, &root, error);
+    if (status == STATUS_OK)
+        status = apply_document(settings, root, is_set, inputs, command, arena, error);
+    file_map_close(&map);
+    if (status != STATUS_OK)
+        return error_context(error, "'%s'", path);
+    return STATUS_OK;
+}

@@ -1,14 +1,15 @@
-/* The table of compute kernels: one small struct of functions an op, several variants each (scalar, avx2,
- * avx512, avx512bf16), best first in kernels.c; the first whose needs the CPU meets is taken. The scalar
- * file is the specification. Kernels take raw pointers and sizes; they allocate nothing, start no threads
- * and cannot fail.
+/* The table of compute kernels: one small struct of functions an op, several variants each (scalar,
+ * avx2, avx512, avx512bf16), listed best first in <op>.c; kernels.c takes the first whose needs the
+ * CPU meets. The rows themselves are declared in kernels_variants.h. The scalar file is the
+ * specification. Kernels take raw pointers and sizes; they allocate nothing, start no threads and
+ * cannot fail.
  *
- * Unit: the number format that matmul inputs are rounded to before the products: fp32, or bf16 pairs with
- * fp32 sums. It is fixed by CPU features alone and is part of a row's `numerics`.
+ * Unit: the number format that matmul inputs are rounded to before the products: fp32, or bf16
+ * pairs with fp32 sums. It is fixed by CPU features alone and is part of a row's `numerics`.
  *
- * Fixed order of sums: every output element is one fp32 accumulator over ascending k (bf16: ascending
- * pairs), whatever the number of rows, the blocking or the thread. Therefore a row's bits never depend on
- * its neighbours. */
+ * Fixed order of sums: every output element is one fp32 accumulator over ascending k (bf16:
+ * ascending pairs), whatever the number of rows, the blocking or the thread. Therefore a row's bits
+ * never depend on its neighbours. */
 #ifndef CORE_KERNELS_KERNELS_H
 #define CORE_KERNELS_KERNELS_H
 
@@ -26,7 +27,8 @@ enum {
 
 /* ---- linear (linear_<isa>.c; tiles in tile.h) ----
  * Rows in unit format: F32: float[k]; BF16: uint16_t[k], k even (pad with a zero).
- * A panel holds `columns` outputs of k inputs: F32: float[k][columns]; BF16: uint16_t[k/2][columns][2]. */
+ * A panel holds `columns` outputs of k inputs: F32: float[k][columns]; BF16:
+ * uint16_t[k/2][columns][2]. */
 struct tile;
 
 struct linear_kernels {
@@ -39,20 +41,27 @@ struct linear_kernels {
 
     /* out[r][c] (+)= Σ_k rows[r][k] × panel[k][c] for r < row_count, c < column_count.
      * row_stride in bytes; panel_columns: the panel's row width (≥ column_count, multiple of 16);
-     * column_count a multiple of 16; out_stride in floats; accumulate: start from out instead of 0. */
+     * column_count a multiple of 16; out_stride in floats; accumulate: start from out instead of 0.
+     */
     void (*multiply)(const void *rows, size_t row_stride, int row_count, const void *panel,
                      int panel_columns, int k, float *out, size_t out_stride, int column_count,
                      bool accumulate);
 
-    /* Weights of column block `block` (PANEL_COLUMNS outputs), inputs [k_first, k_first + k_count), to a
-     * panel of PANEL_COLUMNS columns. k_first and k_count are multiples of 256 or end at the row's end. */
+    /* Weights of column block `block` (PANEL_COLUMNS outputs), inputs [k_first, k_first + k_count),
+     * to a panel of PANEL_COLUMNS columns. k_first and k_count are multiples of 256 or end at the
+     * row's end. An odd end is padded with a row of zeros, in both units. Panels are 64-byte
+     * aligned. */
     void (*unpack_panel)(const struct tile *tile, int block, int k_first, int k_count, void *panel);
+
+    /* Ceilings of this instruction set: products in registers only, and reading alone. */
+    uint64_t (*spin)(int rounds, float *sink);              /* returns the FLOPs done */
+    uint64_t (*read)(const void *bytes, size_t byte_count); /* multiple of 512; any value */
 };
 
 /* ---- attention (attention_<isa>.c) ----
- * KV pages hold 64 tokens of one layer and KV head, bf16 in pair order, so that both products read them
- * as panels: K: uint16_t[head_dim/2][64 tokens][2 dims]; V: uint16_t[64/2][head_dim][2 tokens].
- * int8 pages: the same order in bytes, with one fp32 scale a token each for K and V. */
+ * KV pages hold 64 tokens of one layer and KV head, bf16 in pair order, so that both products read
+ * them as panels: K: uint16_t[head_dim/2][64 tokens][2 dims]; V: uint16_t[64/2][head_dim][2
+ * tokens]. int8 pages: the same order in bytes, with one fp32 scale a token each for K and V. */
 struct attention_kernels {
     const char *name;
     enum unit unit; /* equals the linear kernels' unit */
@@ -63,9 +72,10 @@ struct attention_kernels {
                            const uint16_t *panel, int panel_columns, int k, float *out,
                            size_t out_stride, int column_count, bool accumulate);
 
-    /* One row's online softmax over a page: scores[64] (already scaled to base 2, masked entries -inf)
-     * become probabilities rounded to the unit's format in `probabilities` (64 elements); the running
-     * maximum and sum (of the rounded values) are updated; returns the factor for the old output row. */
+    /* One row's online softmax over a page: scores[64] (already scaled to base 2, masked entries
+     * -inf) become probabilities rounded to the unit's format in `probabilities` (64 elements); the
+     * running maximum and sum (of the rounded values) are updated; returns the factor for the old
+     * output row. */
     float (*softmax_page)(const float *scores, void *probabilities, float *row_max, float *row_sum);
 
     /* out[i] = out[i] × factor. */
@@ -79,15 +89,18 @@ struct attention_kernels {
 struct elementwise_kernels {
     const char *name;
     bool (*available)(const struct cpu_features *features);
-    /* out = in × weight / sqrt(mean(in²) + epsilon); sum of squares in one fixed order; in == out is fine. */
+    /* out = in × weight / sqrt(mean(in²) + epsilon); sum of squares in one fixed order; in == out
+     * is fine. */
     void (*rms_norm)(const float *in, const float *weight, int count, float epsilon, float *out);
-    /* out[i] = act(gate[i]) × up[i]; our own exp and tanh: the same bits on every CPU of a variant. */
+    /* out[i] = act(gate[i]) × up[i]; our own exp and tanh: the same bits on every CPU of a variant.
+     */
     void (*silu_mul)(const float *gate, const float *up, int count, float *out);
     void (*gelu_tanh_mul)(const float *gate, const float *up, int count, float *out);
     void (*add)(float *into, const float *from, int count);
     /* values[i] = cap × tanh(values[i] / cap) */
     void (*softcap)(float *values, int count, float cap);
-    /* Index of the largest value, lowest index on ties; *finite is false when a NaN or Inf is among them. */
+    /* Index of the largest value, lowest index on ties; *finite is false when a NaN or Inf is among
+     * them. */
     int (*argmax)(const float *values, int count, bool *finite);
 };
 
@@ -101,15 +114,41 @@ struct kernels {
 /* The best variants for these (possibly masked) features. */
 struct kernels kernels_select(const struct cpu_features *features);
 
-/* All rows of each table, for tests and benchmarks. */
-size_t kernels_linear_count(void);
-const struct linear_kernels *kernels_linear_at(size_t index);
-size_t kernels_attention_count(void);
-const struct attention_kernels *kernels_attention_at(size_t index);
-size_t kernels_elementwise_count(void);
-const struct elementwise_kernels *kernels_elementwise_at(size_t index);
+/* All rows of each table, best first, for tests and benchmarks (linear.c, attention.c,
+ * elementwise.c). */
+size_t linear_variant_count(void);
+const struct linear_kernels *linear_variant_at(size_t index);
+size_t attention_variant_count(void);
+const struct attention_kernels *attention_variant_at(size_t index);
+size_t elementwise_variant_count(void);
+const struct elementwise_kernels *elementwise_variant_at(size_t index);
 
-/* Rotation by rope in place: head[dims]; cos and sin: [dims/2] fp32 made in double by rope_table. */
+/* ---- one column block of a matmul, whole k (linear.c) ---- */
+struct tile_block;
+
+struct linear_task {
+    const void *rows;  /* [row_count] rows in unit format, k rounded up to even with a zero */
+    size_t row_stride; /* bytes */
+    int row_count;
+    float *out;        /* [row_count][out_stride]: the concatenated output of the tile set */
+    size_t out_stride; /* floats */
+    void *panel;       /* scratch of this worker, linear_panel_bytes, 64-byte aligned */
+};
+
+/* Unpacks the block chunk by chunk and multiplies all rows by it; writes exactly the block's
+ * out_count columns from out_first. Different blocks may run at the same time. */
+void linear_multiply_block(const struct linear_kernels *kernels, const struct tile_block *block,
+                           const struct linear_task *task);
+
+/* Inputs unpacked at a time: a multiple of 256, such that a panel stays in cache. */
+int linear_k_chunk(const struct linear_kernels *kernels, int row_count);
+size_t linear_panel_bytes(const struct linear_kernels *kernels);
+/* Bytes of a row of k values in unit format, k rounded up to even. */
+size_t linear_row_bytes(enum unit unit, int k);
+
+/* ---- rope (kernels.c) ---- */
+/* Rotation by rope in place: head[dims]; cos and sin: [dims/2] fp32 made in double by rope_table.
+ */
 void kernels_rope_adjacent(float *head, const float *cosines, const float *sines, int pair_count);
 void kernels_rope_halves(float *head, const float *cosines, const float *sines, int pair_count);
 /* cos and sin of position × frequencies[i], × magnitude, computed in double with our own series. */

@@ -15,7 +15,7 @@ struct cpu_features {
     bool avx512_vnni;
     bool avx512_bf16;
     bool avx512_fp16;
-    bool avx512_bf16_fast; /* VDPBF16PS beats fp32 FMA (Zen 4 and later; not Intel before Granite Rapids) */
+    bool avx512_bf16_fast; /* VDPBF16PS beats fp32 FMA: AMD (Zen 4 and later); no Intel CPU so far */
     bool amx_bf16;     /* and the permission to use tile data was granted */
     bool amx_int8;
     char model_name[64]; /* the CPU's own brand text */

@@ -13,7 +13,8 @@
 struct thread_pool;
 
 /* thread_count ≥ 1 includes the caller. Every worker sets FTZ/DAZ; so must the caller
- * (thread_pool_set_float_mode). `pin` binds worker i to the i-th CPU of the affinity mask. */
+ * (thread_pool_set_float_mode). `pin` binds worker i ≥ 1 to the i-th CPU of the affinity mask; the
+ * caller, whose mask later threads would inherit, is left alone. Workers take no signals. */
 enum status thread_pool_create(int thread_count, bool pin, struct thread_pool **pool,
                                struct error *error);
 void thread_pool_destroy(struct thread_pool *pool);

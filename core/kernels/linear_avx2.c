@@ -1,0 +1,367 @@
+/* Linear kernels on AVX2 with FMA, fp32: six rows × 16 columns in twelve sums. Sums are fused in
+ * the order of linear_avx512.c, so both give the same bits. The tiles' 16-lane vectors are handled
+ * as two halves. */
+#include <immintrin.h>
+#include <string.h>
+
+#include "core/kernels/kernels_variants.h"
+#include "core/kernels/tile_layout.h"
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#if defined(__clang__)
+#define UNROLL(n) _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL_TEXT(text) _Pragma(#text)
+#define UNROLL(n) UNROLL_TEXT(GCC unroll n)
+#endif
+
+enum {
+    ROWS = 6,
+    VECTORS = 2,
+    WIDTH = 8, /* floats in a register */
+    HALVES = 2 * TILE_VECTORS,
+};
+
+static bool available(const struct cpu_features *features) {
+    return features->avx2;
+}
+
+static void convert_row(const float *in, int count, void *out) {
+    memcpy(out, in, (size_t)count * sizeof *in);
+}
+
+/* ---- products ---- */
+
+struct block {
+    const char *rows;
+    size_t row_stride; /* bytes */
+    const float *panel;
+    size_t panel_columns;
+    int k;
+    float *out;
+    size_t out_stride;
+    bool accumulate;
+};
+
+ALWAYS_INLINE void multiply_rows(const struct block *block, const int row_count) {
+    __m256 sums[ROWS][VECTORS];
+    UNROLL(6)
+    for (int r = 0; r < row_count; r++) {
+        UNROLL(2)
+        for (int v = 0; v < VECTORS; v++)
+            sums[r][v] =
+                block->accumulate
+                    ? _mm256_loadu_ps(block->out + (size_t)r * block->out_stride + WIDTH * v)
+                    : _mm256_setzero_ps();
+    }
+    const char *row = block->rows;
+    const float *panel = block->panel;
+    for (int k = block->k; k > 0; k--) {
+        __m256 columns[VECTORS];
+        UNROLL(2)
+        for (int v = 0; v < VECTORS; v++)
+            columns[v] = _mm256_loadu_ps(panel + WIDTH * v);
+        UNROLL(6)
+        for (int r = 0; r < row_count; r++) {
+            __m256 value = _mm256_broadcast_ss((const void *)(row + (size_t)r * block->row_stride));
+            UNROLL(2)
+            for (int v = 0; v < VECTORS; v++)
+                sums[r][v] = _mm256_fmadd_ps(value, columns[v], sums[r][v]);
+        }
+        row += sizeof(float);
+        panel += block->panel_columns;
+    }
+    UNROLL(6)
+    for (int r = 0; r < row_count; r++) {
+        UNROLL(2)
+        for (int v = 0; v < VECTORS; v++)
+            _mm256_storeu_ps(block->out + (size_t)r * block->out_stride + WIDTH * v, sums[r][v]);
+    }
+}
+
+static void run_block(const struct block *block, int row_count) {
+    switch (row_count) {
+    case 1:
+        multiply_rows(block, 1);
+        break;
+    case 2:
+        multiply_rows(block, 2);
+        break;
+    case 3:
+        multiply_rows(block, 3);
+        break;
+    case 4:
+        multiply_rows(block, 4);
+        break;
+    case 5:
+        multiply_rows(block, 5);
+        break;
+    default:
+        multiply_rows(block, 6);
+        break;
+    }
+}
+
+/* Blocks of equal size: 7 rows are 4 + 3, not 6 + 1. */
+static void multiply_strip(struct block block, int row_count) {
+    for (int left = (row_count + ROWS - 1) / ROWS; left > 0; left--) {
+        int rows = (row_count + left - 1) / left;
+        run_block(&block, rows);
+        block.rows += (size_t)rows * block.row_stride;
+        block.out += (size_t)rows * block.out_stride;
+        row_count -= rows;
+    }
+}
+
+static void multiply(const void *rows, size_t row_stride, int row_count, const void *panel,
+                     int panel_columns, int k, float *out, size_t out_stride, int column_count,
+                     bool accumulate) {
+    struct block block = {
+        .rows = rows,
+        .row_stride = row_stride,
+        .panel_columns = (size_t)panel_columns,
+        .k = k,
+        .out_stride = out_stride,
+        .accumulate = accumulate,
+    };
+    for (int c = 0; c < column_count; c += VECTORS * WIDTH) {
+        block.panel = (const float *)panel + c;
+        block.out = out + c;
+        multiply_strip(block, row_count);
+    }
+}
+
+/* ---- decoding ---- */
+
+struct tables {
+    __m256 low[2], high; /* 16 entries and the first 8 */
+    __m256 step;         /* what a set high bit adds */
+};
+
+/* Scale and minimum in lane order: each column twice, four columns a register. */
+struct group {
+    __m256 scale[HALVES], min[HALVES];
+};
+
+ALWAYS_INLINE __m256i load_bytes(const uint8_t *bytes, bool is_signed) {
+    __m128i packed = _mm_loadl_epi64((const __m128i *)(const void *)bytes);
+    return is_signed ? _mm256_cvtepi8_epi32(packed) : _mm256_cvtepu8_epi32(packed);
+}
+
+ALWAYS_INLINE __m256 load_half_floats(const uint8_t *bytes) {
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)bytes));
+}
+
+ALWAYS_INLINE void spread(__m256 columns, __m256 *lanes) {
+    lanes[0] = _mm256_permutevar8x32_ps(columns, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
+    lanes[1] = _mm256_permutevar8x32_ps(columns, _mm256_setr_epi32(4, 4, 5, 5, 6, 6, 7, 7));
+}
+
+static void load_group(const struct tile_format *format, const uint8_t *chunk, int index,
+                       struct group *group) {
+    struct tile_offsets at = tile_format_offsets(format);
+    const uint8_t *scales = chunk + at.group_scale + (size_t)index * PANEL_COLUMNS;
+    const uint8_t *mins = chunk + at.group_min + (size_t)index * PANEL_COLUMNS;
+    for (int i = 0; i < TILE_VECTORS; i++) {
+        __m256 scale = load_half_floats(chunk + 16 * i);
+        if (format->two_level)
+            scale = _mm256_mul_ps(scale, _mm256_cvtepi32_ps(load_bytes(scales + 8 * i, true)));
+        spread(scale, &group->scale[2 * i]);
+        if (!format->has_min)
+            continue;
+        __m256 min = load_half_floats(chunk + at.min + 16 * (size_t)i);
+        if (format->two_level) {
+            __m256i factor =
+                _mm256_sub_epi32(_mm256_setzero_si256(), load_bytes(mins + 8 * i, false));
+            min = _mm256_mul_ps(min, _mm256_cvtepi32_ps(factor));
+        }
+        spread(min, &group->min[2 * i]);
+    }
+}
+
+ALWAYS_INLINE __m256i plane_word(const uint8_t *plane, int bits, int pair, int half) {
+    int pairs_a_word = 4 / bits;
+    const uint8_t *at = plane + (size_t)(pair / pairs_a_word) * 64 + 32 * (size_t)half;
+    __m256i word = _mm256_loadu_si256((const __m256i *)(const void *)at);
+    return bits == 2 ? _mm256_srl_epi32(word, _mm_cvtsi32_si128(16 * (pair % 2))) : word;
+}
+
+/* VPERMPS looks up three bits; the fourth chooses between two tables. */
+ALWAYS_INLINE __m256 look_up_16(const struct tables *tables, __m256i index) {
+    __m256 first = _mm256_permutevar8x32_ps(tables->low[0], index);
+    __m256 second = _mm256_permutevar8x32_ps(tables->low[1], index);
+    return _mm256_blendv_ps(first, second, _mm256_castsi256_ps(_mm256_slli_epi32(index, 28)));
+}
+
+/* The high-bit plane's part: bit `8 × half + lane` of the vector's 16-bit mask. */
+ALWAYS_INLINE __m256 high_step(const struct tables *tables, const uint8_t *high, int vector,
+                               int half) {
+    const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    __m256i mask = _mm256_set1_epi32(high[2 * vector + half]);
+    __m256i set = _mm256_cmpeq_epi32(_mm256_and_si256(mask, bits), bits);
+    return _mm256_and_ps(_mm256_castsi256_ps(set), tables->step);
+}
+
+/* Half a vector of a pair, before scales; `kind` is a constant wherever this is inlined. */
+ALWAYS_INLINE __m256 decode_half(enum tile_kind kind, const struct tables *tables,
+                                 const uint8_t *low, const uint8_t *high, int pair, int i,
+                                 int half) {
+    int vector = pair * TILE_VECTORS + i;
+    if (kind == TILE_8)
+        return _mm256_cvtepi32_ps(load_bytes(low + 16 * vector + 8 * half, true));
+    __m256 value;
+    if (kind == TILE_2 || kind == TILE_2_1) {
+        __m256i index = _mm256_srli_epi32(plane_word(low, 2, pair, half), 2 * i);
+        value = _mm256_permutevar8x32_ps(tables->low[0], index);
+    } else {
+        value = look_up_16(tables, _mm256_srli_epi32(plane_word(low, 4, pair, half), 4 * i));
+    }
+    if (kind == TILE_4_2) {
+        __m256i index = _mm256_srli_epi32(plane_word(high, 2, pair, half), 2 * i);
+        value = _mm256_add_ps(value, _mm256_permutevar8x32_ps(tables->high, index));
+    } else if (kind == TILE_2_1 || kind == TILE_4_1) {
+        value = _mm256_add_ps(value, high_step(tables, high, vector, half));
+    }
+    return value;
+}
+
+/* Two halves hold 4 + 4 columns of an even and an odd input: part them. */
+ALWAYS_INLINE void store_pair(__m256 first, __m256 second, float *even_row, float *odd_row) {
+    __m256 even = _mm256_shuffle_ps(first, second, 0x88),
+           odd = _mm256_shuffle_ps(first, second, 0xdd);
+    _mm256_storeu_ps(even_row,
+                     _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(even), 0xd8)));
+    _mm256_storeu_ps(odd_row, _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(odd), 0xd8)));
+}
+
+ALWAYS_INLINE void unpack_chunk(enum tile_kind kind, const struct tile_format *format,
+                                const uint8_t *chunk, float *panel) {
+    struct tile_offsets at = tile_format_offsets(format);
+    struct tables tables = {
+        .low = {_mm256_loadu_ps(format->low_table), _mm256_loadu_ps(format->low_table + WIDTH)},
+        .high = _mm256_loadu_ps(format->high_table),
+        .step = _mm256_set1_ps(format->high_table[1]),
+    };
+    int pairs = format->group / 2;
+    for (int g = 0; g < format->chunk / format->group; g++) {
+        struct group group;
+        load_group(format, chunk, g, &group);
+        if (!format->has_min)
+            memset(group.min, 0, sizeof group.min);
+        for (int p = g * pairs; p < (g + 1) * pairs; p++) {
+            UNROLL(8)
+            for (int i = 0; i < TILE_VECTORS; i++) {
+                __m256 halves[2];
+                UNROLL(2)
+                for (int h = 0; h < 2; h++)
+                    halves[h] = _mm256_fmadd_ps(
+                        decode_half(kind, &tables, chunk + at.low, chunk + at.high, p, i, h),
+                        group.scale[2 * i + h], group.min[2 * i + h]);
+                store_pair(halves[0], halves[1], panel + WIDTH * i,
+                           panel + PANEL_COLUMNS + WIDTH * i);
+            }
+            panel += 2 * PANEL_COLUMNS;
+        }
+    }
+}
+
+/* Eight values of a plane of floats, from element `index`. */
+ALWAYS_INLINE __m256 load_floats(enum tile_kind kind, const uint8_t *bytes, size_t index) {
+    if (kind == TILE_F32)
+        return _mm256_loadu_ps((const void *)(bytes + 4 * index));
+    if (kind == TILE_F16)
+        return load_half_floats(bytes + 2 * index);
+    __m128i packed = _mm_loadu_si128((const __m128i *)(const void *)(bytes + 2 * index));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(packed), 16));
+}
+
+ALWAYS_INLINE void unpack_floats(enum tile_kind kind, const uint8_t *bytes, size_t pairs,
+                                 float *panel) {
+    for (size_t p = 0; p < pairs; p++)
+        for (size_t i = 0; i < TILE_VECTORS; i++) {
+            size_t at = (p * TILE_VECTORS + i) * TILE_LANES;
+            store_pair(load_floats(kind, bytes, at), load_floats(kind, bytes, at + WIDTH),
+                       panel + 2 * p * PANEL_COLUMNS + WIDTH * i,
+                       panel + (2 * p + 1) * PANEL_COLUMNS + WIDTH * i);
+        }
+}
+
+#define UNPACK_CODES(KIND)                                 \
+    case KIND:                                             \
+        for (int k = 0; k < k_count; k += format->chunk) { \
+            unpack_chunk(KIND, format, chunk, out);        \
+            chunk += tile->chunk_bytes;                    \
+            out += (size_t)format->chunk * PANEL_COLUMNS;  \
+        }                                                  \
+        break;
+#define UNPACK_FLOATS(KIND)                                         \
+    case KIND:                                                      \
+        unpack_floats(KIND, chunk, ((size_t)k_count + 1) / 2, out); \
+        break;
+
+static void unpack_panel(const struct tile *tile, int block, int k_first, int k_count,
+                         void *panel) {
+    const struct tile_format *format = tile->format;
+    const uint8_t *chunk = tile_chunk(tile, block, k_first);
+    float *out = panel;
+    switch (format->kind) {
+        UNPACK_FLOATS(TILE_F16)
+        UNPACK_FLOATS(TILE_BF16)
+        UNPACK_FLOATS(TILE_F32)
+        UNPACK_CODES(TILE_2)
+        UNPACK_CODES(TILE_2_1)
+        UNPACK_CODES(TILE_4)
+        UNPACK_CODES(TILE_4_1)
+        UNPACK_CODES(TILE_4_2)
+        UNPACK_CODES(TILE_8)
+    }
+}
+
+/* ---- ceilings ---- */
+
+static uint64_t spin(int rounds, float *sink) {
+    __m256 sums[12], factor = _mm256_set1_ps(*sink);
+    UNROLL(12)
+    for (int i = 0; i < 12; i++)
+        sums[i] = _mm256_set1_ps((float)i);
+    for (int round = 0; round < rounds; round++) {
+        UNROLL(12)
+        for (int i = 0; i < 12; i++)
+            sums[i] = _mm256_fmadd_ps(factor, factor, sums[i]);
+        __asm__ volatile("" : "+x"(factor));
+    }
+    UNROLL(11)
+    for (int i = 1; i < 12; i++)
+        sums[0] = _mm256_add_ps(sums[0], sums[i]);
+    *sink += _mm256_cvtss_f32(sums[0]);
+    return (uint64_t)rounds * 12 * WIDTH * 2;
+}
+
+static uint64_t read_all(const void *bytes, size_t byte_count) {
+    const char *in = bytes;
+    __m256i sums[8];
+    UNROLL(8)
+    for (int i = 0; i < 8; i++)
+        sums[i] = _mm256_setzero_si256();
+    for (size_t at = 0; at < byte_count; at += 256) {
+        UNROLL(8)
+        for (int i = 0; i < 8; i++)
+            sums[i] = _mm256_xor_si256(
+                sums[i], _mm256_loadu_si256((const void *)(in + at + 32 * (size_t)i)));
+    }
+    UNROLL(7)
+    for (int i = 1; i < 8; i++)
+        sums[0] = _mm256_xor_si256(sums[0], sums[i]);
+    return (uint64_t)_mm256_extract_epi64(sums[0], 0);
+}
+
+const struct linear_kernels linear_avx2 = {
+    .name = "avx2",
+    .unit = UNIT_F32,
+    .available = available,
+    .convert_row = convert_row,
+    .multiply = multiply,
+    .unpack_panel = unpack_panel,
+    .spin = spin,
+    .read = read_all,
+};

@@ -1,0 +1,237 @@
+/* Packing of tensors into tiles. A column block is written chunk by chunk: the 64 outputs' file
+ * blocks are split into codes and scales, then woven into planes. Blocks are independent, so
+ * loading spreads over the thread pool, and touching memory first from there places pages near the
+ * core. */
+#include "core/kernels/tile.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/kernels/tile_layout.h"
+
+enum {
+    HUGE_PAGE_BYTES = 1 << 21,
+    SMALL_ALIGNMENT = 4096,
+};
+
+static struct tile plan_tile(const struct tensor *tensor) {
+    const struct tile_format *format = tile_format_find(tensor->type->id);
+    assert(format != NULL);
+    uint64_t blocks = (tensor->row_count + PANEL_COLUMNS - 1) / PANEL_COLUMNS;
+    uint64_t chunks = (tensor->dims[0] + (uint64_t)format->chunk - 1) / (uint64_t)format->chunk;
+    struct tile tile = {
+        .format = format,
+        .in = (int)tensor->dims[0],
+        .out = (int)tensor->row_count,
+        .block_count = (int)blocks,
+        .chunk_bytes = tile_format_offsets(format).end,
+    };
+    tile.block_bytes = (size_t)chunks * tile.chunk_bytes;
+    return tile;
+}
+
+uint64_t tile_bytes(const struct tensor *const *parts, int part_count) {
+    uint64_t sum = 0;
+    for (int i = 0; i < part_count; i++) {
+        struct tile tile = plan_tile(parts[i]);
+        sum += (uint64_t)tile.block_count * tile.block_bytes;
+    }
+    return sum;
+}
+
+static enum status check_parts(const struct tensor *const *parts, int part_count,
+                               struct error *error) {
+    uint64_t out = 0;
+    for (int i = 0; i < part_count; i++) {
+        const struct tensor *part = parts[i];
+        if (part->dims[0] != parts[0]->dims[0])
+            return error_set(error, STATUS_UNSUPPORTED,
+                             "tensor '%s' has rows of %llu values, '%s' beside it has %llu",
+                             part->name, (unsigned long long)part->dims[0], parts[0]->name,
+                             (unsigned long long)parts[0]->dims[0]);
+        if (tile_format_find(part->type->id) == NULL)
+            return error_set(error, STATUS_UNSUPPORTED, "tensor '%s': no matmul for type %s",
+                             part->name, part->type->name);
+        if (part->dims[0] > INT_MAX / 2 || part->row_count > INT_MAX / 2 - out)
+            return error_set(error, STATUS_OVER_LIMIT, "tensor '%s' is too large for a matmul",
+                             part->name);
+        out += part->row_count;
+    }
+    return STATUS_OK;
+}
+
+/* Large sets begin on a huge page; asking for one before the first touch is what makes it count. */
+static void *allocate(size_t bytes) {
+    size_t alignment = bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : SMALL_ALIGNMENT;
+    size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+    void *memory = aligned_alloc(alignment, rounded);
+    if (memory != NULL && alignment == HUGE_PAGE_BYTES)
+        (void)madvise(memory, rounded, MADV_HUGEPAGE);
+    return memory;
+}
+
+enum status tile_set_create(struct tile_set *set, const struct tensor *const *parts, int part_count,
+                            struct error *error) {
+    assert(part_count > 0);
+    *set = (struct tile_set){0};
+    TRY(check_parts(parts, part_count, error));
+    size_t bytes = (size_t)tile_bytes(parts, part_count);
+    set->tiles = calloc((size_t)part_count, sizeof *set->tiles);
+    set->memory = allocate(bytes);
+    if (set->tiles == NULL || set->memory == NULL) {
+        tile_set_destroy(set);
+        return error_no_memory(error, "packed weights");
+    }
+    set->memory_bytes = bytes;
+    set->in = (int)parts[0]->dims[0];
+    set->part_count = part_count;
+    uint8_t *next = set->memory;
+    for (int i = 0; i < part_count; i++) {
+        struct tile *tile = &set->tiles[i];
+        *tile = plan_tile(parts[i]);
+        tile->bytes = next;
+        next += (size_t)tile->block_count * tile->block_bytes;
+        set->out += tile->out;
+        set->block_count += tile->block_count;
+    }
+    return STATUS_OK;
+}
+
+void tile_set_destroy(struct tile_set *set) {
+    free(set->tiles);
+    free(set->memory);
+    *set = (struct tile_set){0};
+}
+
+struct tile_block tile_set_block(const struct tile_set *set, int block) {
+    int part = 0, out_first = 0;
+    while (block >= set->tiles[part].block_count) {
+        block -= set->tiles[part].block_count;
+        out_first += set->tiles[part].out;
+        part++;
+        assert(part < set->part_count);
+    }
+    const struct tile *tile = &set->tiles[part];
+    int rest = tile->out - block * PANEL_COLUMNS;
+    return (struct tile_block){
+        .tile = tile,
+        .block = block,
+        .out_first = out_first + block * PANEL_COLUMNS,
+        .out_count = rest < PANEL_COLUMNS ? rest : PANEL_COLUMNS,
+    };
+}
+
+/* Lane j of vector i of a pair: the code of column 8i + j/2, input 2·pair + j%2. */
+static unsigned lane_code(uint8_t (*codes)[256], int pair, int i, int j) {
+    return codes[8 * i + j / 2][2 * pair + j % 2];
+}
+
+/* A plane of 2 or 4 bits: words of 16 lanes; a word holds 32 / (8 × bits) pairs. */
+static void weave_words(uint8_t (*codes)[256], int pairs, int bits, int shift, uint8_t *out) {
+    int pairs_a_word = 4 / bits;
+    unsigned mask = (1u << bits) - 1;
+    for (int p = 0; p < pairs; p += pairs_a_word)
+        for (int j = 0; j < TILE_LANES; j++) {
+            uint32_t word = 0;
+            for (int q = 0; q < pairs_a_word; q++)
+                for (int i = 0; i < TILE_VECTORS; i++)
+                    word |= (lane_code(codes, p + q, i, j) >> shift & mask)
+                            << bits * (i + TILE_VECTORS * q);
+            memcpy(out + ((size_t)(p / pairs_a_word) * TILE_LANES + (size_t)j) * sizeof word, &word,
+                   sizeof word);
+        }
+}
+
+static void weave_bits(uint8_t (*codes)[256], int pairs, int shift, uint8_t *out) {
+    for (int p = 0; p < pairs; p++)
+        for (int i = 0; i < TILE_VECTORS; i++) {
+            unsigned word = 0;
+            for (int j = 0; j < TILE_LANES; j++)
+                word |= (lane_code(codes, p, i, j) >> shift & 1) << j;
+            uint16_t half = (uint16_t)word;
+            memcpy(out + ((size_t)p * TILE_VECTORS + (size_t)i) * sizeof half, &half, sizeof half);
+        }
+}
+
+static void weave_bytes(uint8_t (*codes)[256], int pairs, uint8_t *out) {
+    for (int p = 0; p < pairs; p++)
+        for (int i = 0; i < TILE_VECTORS; i++)
+            for (int j = 0; j < TILE_LANES; j++)
+                *out++ = (uint8_t)lane_code(codes, p, i, j);
+}
+
+static void weave(const struct tile_format *format, uint8_t (*codes)[256], uint8_t *chunk) {
+    struct tile_offsets at = tile_format_offsets(format);
+    int pairs = format->chunk / 2;
+    if (format->low_bits == 8)
+        weave_bytes(codes, pairs, chunk + at.low);
+    else
+        weave_words(codes, pairs, format->low_bits, 0, chunk + at.low);
+    if (format->high_bits == 1)
+        weave_bits(codes, pairs, format->low_bits, chunk + at.high);
+    else if (format->high_bits == 2)
+        weave_words(codes, pairs, 2, format->low_bits, chunk + at.high);
+}
+
+static void put_scales(const struct tile_format *format, const struct tile_split *split, int column,
+                       uint8_t *chunk) {
+    struct tile_offsets at = tile_format_offsets(format);
+    size_t c = (size_t)column;
+    memcpy(chunk + c * sizeof split->scale, &split->scale, sizeof split->scale);
+    if (format->has_min)
+        memcpy(chunk + at.min + c * sizeof split->min, &split->min, sizeof split->min);
+    for (size_t g = 0; format->two_level && g < (size_t)(format->chunk / format->group); g++) {
+        chunk[at.group_scale + g * PANEL_COLUMNS + c] = (uint8_t)split->group_scale[g];
+        if (format->has_min)
+            chunk[at.group_min + g * PANEL_COLUMNS + c] = split->group_min[g];
+    }
+}
+
+/* Columns behind the last output get zero scales and codes: zero weights. */
+static void pack_codes(const struct tile *tile, const struct tensor *tensor, int block) {
+    const struct tile_format *format = tile->format;
+    uint8_t codes[PANEL_COLUMNS][256];
+    int chunks = (tile->in + format->chunk - 1) / format->chunk;
+    for (int t = 0; t < chunks; t++) {
+        uint8_t *chunk =
+            tile->bytes + (size_t)block * tile->block_bytes + (size_t)t * tile->chunk_bytes;
+        for (int c = 0; c < PANEL_COLUMNS; c++) {
+            struct tile_split split = {0};
+            uint64_t row = (uint64_t)block * PANEL_COLUMNS + (uint64_t)c;
+            if (row < tensor->row_count)
+                format->split(tensor->bytes + row * tensor->row_bytes +
+                                  (size_t)t * tensor->type->block_bytes,
+                              &split);
+            memcpy(codes[c], split.codes, (size_t)format->chunk);
+            put_scales(format, &split, c, chunk);
+        }
+        weave(format, codes, chunk);
+    }
+}
+
+/* Floats keep their bits; an odd row gets a zero behind it. */
+static void pack_floats(const struct tile *tile, const struct tensor *tensor, int block) {
+    size_t size = (size_t)tile->format->low_bits / 8;
+    uint8_t *out = tile->bytes + (size_t)block * tile->block_bytes;
+    memset(out, 0, tile->block_bytes);
+    for (size_t c = 0; c < PANEL_COLUMNS; c++) {
+        uint64_t row = (uint64_t)block * PANEL_COLUMNS + c;
+        if (row >= tensor->row_count)
+            break;
+        const uint8_t *in = tensor->bytes + row * tensor->row_bytes;
+        for (size_t k = 0; k < (size_t)tile->in; k++)
+            memcpy(out + ((k / 2 * PANEL_COLUMNS + c) * 2 + k % 2) * size, in + k * size, size);
+    }
+}
+
+void tile_set_pack_block(const struct tile_set *set, const struct tensor *const *parts, int block) {
+    struct tile_block place = tile_set_block(set, block);
+    const struct tensor *tensor = parts[place.tile - set->tiles];
+    if (place.tile->format->group > 0)
+        pack_codes(place.tile, tensor, place.block);
+    else
+        pack_floats(place.tile, tensor, place.block);
+}

@@ -1,0 +1,261 @@
+/* One row a GGUF type: which planes its codes go to, what a code means, and how a file block is
+ * split into codes and scales. The block layouts are ggml's quantisation formats; reading them byte
+ * by byte keeps this free of alignment and of the host's byte order. */
+#include "core/kernels/tile_layout.h"
+
+#include <string.h>
+
+static uint16_t read_u16(const uint8_t *bytes) {
+    return (uint16_t)(bytes[0] | bytes[1] << 8);
+}
+
+/* 16 bytes hold 32 codes: low nibbles first, then high nibbles. */
+static void split_nibbles(const uint8_t *bytes, int count, uint8_t *codes) {
+    for (int j = 0; j < count; j++) {
+        codes[j] = bytes[j] & 15;
+        codes[j + count] = bytes[j] >> 4;
+    }
+}
+
+static void split_q4_0(const uint8_t *block, struct tile_split *split) {
+    split->scale = read_u16(block);
+    split_nibbles(block + 2, 16, split->codes);
+}
+
+static void split_q4_1(const uint8_t *block, struct tile_split *split) {
+    split->scale = read_u16(block);
+    split->min = read_u16(block + 2);
+    split_nibbles(block + 4, 16, split->codes);
+}
+
+static void add_fifth_bits(const uint8_t *bits, uint8_t *codes) {
+    for (int j = 0; j < 32; j++)
+        codes[j] = (uint8_t)(codes[j] | ((bits[j / 8] >> j % 8) & 1) << 4);
+}
+
+static void split_q5_0(const uint8_t *block, struct tile_split *split) {
+    split->scale = read_u16(block);
+    split_nibbles(block + 6, 16, split->codes);
+    add_fifth_bits(block + 2, split->codes);
+}
+
+static void split_q5_1(const uint8_t *block, struct tile_split *split) {
+    split->scale = read_u16(block);
+    split->min = read_u16(block + 2);
+    split_nibbles(block + 8, 16, split->codes);
+    add_fifth_bits(block + 4, split->codes);
+}
+
+static void split_q8_0(const uint8_t *block, struct tile_split *split) {
+    split->scale = read_u16(block);
+    memcpy(split->codes, block + 2, 32);
+}
+
+/* 2-bit planes of Q2_K and Q3_K: 32 bytes hold 128 values, four shifts of 32. */
+static void split_two_bits(const uint8_t *bytes, uint8_t *codes) {
+    for (int i = 0; i < 256; i++)
+        codes[i] = (bytes[i / 128 * 32 + i % 32] >> i % 128 / 32 * 2) & 3;
+}
+
+static void split_q2_k(const uint8_t *block, struct tile_split *split) {
+    for (int g = 0; g < 16; g++) {
+        split->group_scale[g] = (int8_t)(block[g] & 15);
+        split->group_min[g] = block[g] >> 4;
+    }
+    split_two_bits(block + 16, split->codes);
+    split->scale = read_u16(block + 80);
+    split->min = read_u16(block + 82);
+}
+
+static void split_q3_k(const uint8_t *block, struct tile_split *split) {
+    const uint8_t *mask = block, *scales = block + 96;
+    split_two_bits(block + 32, split->codes);
+    for (int i = 0; i < 256; i++)
+        split->codes[i] = (uint8_t)(split->codes[i] | ((mask[i % 32] >> i / 32) & 1) << 2);
+    for (int g = 0; g < 16; g++) {
+        int low = g < 8 ? scales[g] & 15 : scales[g - 8] >> 4;
+        int high = (scales[8 + g % 4] >> g / 4 * 2) & 3;
+        split->group_scale[g] = (int8_t)((low | high << 4) - 32);
+    }
+    split->scale = read_u16(block + 108);
+}
+
+/* The 12 bytes of eight 6-bit scales and eight 6-bit minima of Q4_K and Q5_K. */
+static void split_six_bit_scales(const uint8_t *bytes, struct tile_split *split) {
+    for (int g = 0; g < 4; g++) {
+        split->group_scale[g] = (int8_t)(bytes[g] & 63);
+        split->group_min[g] = bytes[g + 4] & 63;
+        split->group_scale[g + 4] = (int8_t)((bytes[g + 8] & 15) | bytes[g] >> 6 << 4);
+        split->group_min[g + 4] = (uint8_t)(bytes[g + 8] >> 4 | bytes[g + 4] >> 6 << 4);
+    }
+}
+
+static void split_q4_k(const uint8_t *block, struct tile_split *split) {
+    split->scale = read_u16(block);
+    split->min = read_u16(block + 2);
+    split_six_bit_scales(block + 4, split);
+    for (int i = 0; i < 4; i++)
+        split_nibbles(block + 16 + 32 * i, 32, split->codes + 64 * i);
+}
+
+static void split_q5_k(const uint8_t *block, struct tile_split *split) {
+    const uint8_t *high = block + 16;
+    split->scale = read_u16(block);
+    split->min = read_u16(block + 2);
+    split_six_bit_scales(block + 4, split);
+    for (int i = 0; i < 4; i++)
+        split_nibbles(block + 48 + 32 * i, 32, split->codes + 64 * i);
+    for (int i = 0; i < 256; i++)
+        split->codes[i] = (uint8_t)(split->codes[i] | ((high[i % 32] >> i / 32) & 1) << 4);
+}
+
+static void split_q6_k(const uint8_t *block, struct tile_split *split) {
+    for (int i = 0; i < 256; i++) {
+        int half = i / 128, quarter = i % 128 / 32, l = i % 32;
+        int low = block[half * 64 + quarter % 2 * 32 + l] >> quarter / 2 * 4 & 15;
+        int high = block[128 + half * 32 + l] >> quarter * 2 & 3;
+        split->codes[i] = (uint8_t)(low | high << 4);
+    }
+    memcpy(split->group_scale, block + 192, 16);
+    split->scale = read_u16(block + 208);
+}
+
+static void split_iq4_xs(const uint8_t *block, struct tile_split *split) {
+    unsigned scales_high = read_u16(block + 2);
+    split->scale = read_u16(block);
+    for (int g = 0; g < 8; g++) {
+        int low = block[4 + g / 2] >> g % 2 * 4 & 15;
+        int high = (int)(scales_high >> 2 * g & 3);
+        split->group_scale[g] = (int8_t)((low | high << 4) - 32);
+        split_nibbles(block + 8 + 16 * g, 16, split->codes + 32 * g);
+    }
+}
+
+#define NIBBLES_FROM(first)                                                                    \
+    {                                                                                          \
+        (first), (first) + 1, (first) + 2, (first) + 3, (first) + 4, (first) + 5, (first) + 6, \
+            (first) + 7, (first) + 8, (first) + 9, (first) + 10, (first) + 11, (first) + 12,   \
+            (first) + 13, (first) + 14, (first) + 15                                           \
+    }
+#define FOUR_TIMES(a, b, c, d) \
+    { a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d }
+/* The 4-bit codebook of IQ4_NL and IQ4_XS. */
+#define IQ4_VALUES \
+    { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 }
+
+static const struct tile_format formats[] = {
+    {.id = QUANT_F32, .kind = TILE_F32, .low_bits = 32, .chunk = 2},
+    {.id = QUANT_F16, .kind = TILE_F16, .low_bits = 16, .chunk = 2},
+    {.id = QUANT_BF16, .kind = TILE_BF16, .low_bits = 16, .chunk = 2},
+    {.id = QUANT_Q4_0,
+     .kind = TILE_4,
+     .low_bits = 4,
+     .chunk = 32,
+     .group = 32,
+     .low_table = NIBBLES_FROM(-8),
+     .split = split_q4_0},
+    {.id = QUANT_Q4_1,
+     .kind = TILE_4,
+     .low_bits = 4,
+     .chunk = 32,
+     .group = 32,
+     .has_min = true,
+     .low_table = NIBBLES_FROM(0),
+     .split = split_q4_1},
+    {.id = QUANT_Q5_0,
+     .kind = TILE_4_1,
+     .low_bits = 4,
+     .high_bits = 1,
+     .chunk = 32,
+     .group = 32,
+     .low_table = NIBBLES_FROM(-16),
+     .high_table = {0, 16},
+     .split = split_q5_0},
+    {.id = QUANT_Q5_1,
+     .kind = TILE_4_1,
+     .low_bits = 4,
+     .high_bits = 1,
+     .chunk = 32,
+     .group = 32,
+     .has_min = true,
+     .low_table = NIBBLES_FROM(0),
+     .high_table = {0, 16},
+     .split = split_q5_1},
+    {.id = QUANT_Q8_0,
+     .kind = TILE_8,
+     .low_bits = 8,
+     .chunk = 32,
+     .group = 32,
+     .split = split_q8_0},
+    {.id = QUANT_Q2_K,
+     .kind = TILE_2,
+     .low_bits = 2,
+     .chunk = 256,
+     .group = 16,
+     .two_level = true,
+     .has_min = true,
+     .low_table = FOUR_TIMES(0, 1, 2, 3),
+     .split = split_q2_k},
+    {.id = QUANT_Q3_K,
+     .kind = TILE_2_1,
+     .low_bits = 2,
+     .high_bits = 1,
+     .chunk = 256,
+     .group = 16,
+     .two_level = true,
+     .low_table = FOUR_TIMES(-4, -3, -2, -1),
+     .high_table = {0, 4},
+     .split = split_q3_k},
+    {.id = QUANT_Q4_K,
+     .kind = TILE_4,
+     .low_bits = 4,
+     .chunk = 256,
+     .group = 32,
+     .two_level = true,
+     .has_min = true,
+     .low_table = NIBBLES_FROM(0),
+     .split = split_q4_k},
+    {.id = QUANT_Q5_K,
+     .kind = TILE_4_1,
+     .low_bits = 4,
+     .high_bits = 1,
+     .chunk = 256,
+     .group = 32,
+     .two_level = true,
+     .has_min = true,
+     .low_table = NIBBLES_FROM(0),
+     .high_table = {0, 16},
+     .split = split_q5_k},
+    {.id = QUANT_Q6_K,
+     .kind = TILE_4_2,
+     .low_bits = 4,
+     .high_bits = 2,
+     .chunk = 256,
+     .group = 16,
+     .two_level = true,
+     .low_table = NIBBLES_FROM(-32),
+     .high_table = FOUR_TIMES(0, 16, 32, 48),
+     .split = split_q6_k},
+    {.id = QUANT_IQ4_NL,
+     .kind = TILE_4,
+     .low_bits = 4,
+     .chunk = 32,
+     .group = 32,
+     .low_table = IQ4_VALUES,
+     .split = split_q4_0},
+    {.id = QUANT_IQ4_XS,
+     .kind = TILE_4,
+     .low_bits = 4,
+     .chunk = 256,
+     .group = 32,
+     .two_level = true,
+     .low_table = IQ4_VALUES,
+     .split = split_iq4_xs},
+};
+
+const struct tile_format *tile_format_find(enum quant_id id) {
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        if (formats[i].id == id)
+            return &formats[i];
+    return NULL;
+}

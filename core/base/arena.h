@@ -1,5 +1,6 @@
 /* Arenas: many small allocations with one lifetime (a model, a step, a document), freed together.
- * Memory comes in chunks; an arena has a stated maximum, over which allocation fails like malloc. */
+ * Memory comes in chunks; an arena has a stated maximum, over which allocation fails like malloc.
+ */
 #ifndef CORE_BASE_ARENA_H
 #define CORE_BASE_ARENA_H
 

@@ -1,3 +1,4 @@
+/* The two clocks of the C library behind the contract of clock.h. */
 #include "core/base/clock.h"
 
 #include <time.h>

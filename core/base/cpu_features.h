@@ -10,13 +10,13 @@
 enum isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_AMX, ISA_COUNT };
 
 struct cpu_features {
-    bool avx2;         /* with FMA and F16C, and the kernel saving the state */
-    bool avx512;       /* F, BW, DQ, VL */
+    bool avx2;   /* with FMA and F16C, and the kernel saving the state */
+    bool avx512; /* F, BW, DQ, VL */
     bool avx512_vnni;
     bool avx512_bf16;
     bool avx512_fp16;
-    bool avx512_bf16_fast; /* VDPBF16PS beats fp32 FMA: AMD (Zen 4 and later); no Intel CPU so far */
-    bool amx_bf16;     /* and the permission to use tile data was granted */
+    bool avx512_bf16_fast; /* VDPBF16PS beats fp32 FMA: AMD since Zen 4, no Intel so far */
+    bool amx_bf16;         /* and the permission to use tile data was granted */
     bool amx_int8;
     char model_name[64]; /* the CPU's own brand text */
 };
@@ -32,7 +32,8 @@ enum isa cpu_features_best(const struct cpu_features *features);
 
 const char *cpu_features_isa_name(enum isa isa); /* "scalar", "avx2", "avx512", "amx" */
 
-/* Parses a name of --isa; an unknown one or one this machine lacks is an error that lists what there is. */
+/* Parses a name of --isa; an unknown one or one this machine lacks is an error that lists what
+ * there is. */
 enum status cpu_features_parse_isa(const char *name, enum isa *isa, struct error *error);
 
 /* Threads to use by default: min(affinity mask, cgroup CPU quota rounded up, physical cores). */

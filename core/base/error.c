@@ -1,5 +1,5 @@
-/* Error text is formatted into the caller's buffer: no allocation, so that running out of memory can
- * be reported like anything else. */
+/* Error text is formatted into the caller's buffer: no allocation, so that running out of memory
+ * can be reported like anything else. */
 #include "core/base/error.h"
 
 #include <stdio.h>

@@ -28,8 +28,7 @@ struct error {
     char text[ERROR_TEXT_MAX]; /* NUL-terminated, cut at a character border when too long */
 };
 
-#define ERROR_FORMAT(format_index, first)                                                          \
-    __attribute__((format(printf, format_index, first)))
+#define ERROR_FORMAT(format_index, first) __attribute__((format(printf, format_index, first)))
 
 /* Name of a status, for logs and tests ("no_memory"). */
 const char *error_status_name(enum status status);
@@ -48,11 +47,11 @@ enum status error_context(struct error *error, const char *format, ...) ERROR_FO
 /* The usual answer to a failed allocation. */
 enum status error_no_memory(struct error *error, const char *what);
 
-#define TRY(call)                                                                                  \
-    do {                                                                                           \
-        enum status try_status_ = (call);                                                          \
-        if (try_status_ != STATUS_OK)                                                              \
-            return try_status_;                                                                    \
+#define TRY(call)                         \
+    do {                                  \
+        enum status try_status_ = (call); \
+        if (try_status_ != STATUS_OK)     \
+            return try_status_;           \
     } while (0)
 
 #endif

@@ -1,3 +1,4 @@
+/* Formats into a bounded buffer: a message longer than that is cut, never refused. */
 #include "core/base/log.h"
 
 #include <stdarg.h>

@@ -1,5 +1,6 @@
-/* Messages to the user below results: one sink (stderr in cmd/), level by how often an event occurs:
- * error and warning a run, info a run, debug a document or step. Thread-safe; never used for results. */
+/* Messages to the user below results: one sink (stderr in cmd/), level by how often an event
+ * occurs: error and warning a run, info a run, debug a document or step. Thread-safe; never used
+ * for results. */
 #ifndef CORE_BASE_LOG_H
 #define CORE_BASE_LOG_H
 

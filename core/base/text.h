@@ -23,7 +23,8 @@ void text_init(struct text *text, size_t max);
 void text_deinit(struct text *text);
 void text_clear(struct text *text); /* keeps the memory */
 
-/* All appends return false, and leave the text as it was, when out of memory or over the maximum. */
+/* All appends return false, and leave the text as it was, when out of memory or over the maximum.
+ */
 bool text_append(struct text *text, const char *bytes, size_t length);
 bool text_append_string(struct text *text, const char *string);
 bool text_append_char(struct text *text, char character);

@@ -1,8 +1,9 @@
 /* A pool that runs short parallel sections many thousand times a second.
  *
  * Tasks are claimed from an atomic counter, so a worker that loses its core delays only the task it
- * holds. Waiting is a bounded spin, then a futex: a busy neighbour on one core must not make the others
- * burn theirs. Results must not depend on which worker runs a task. The calling thread is worker 0. */
+ * holds. Waiting is a bounded spin, then a futex: a busy neighbour on one core must not make the
+ * others burn theirs. Results must not depend on which worker runs a task. The calling thread is
+ * worker 0. */
 #ifndef CORE_BASE_THREAD_POOL_H
 #define CORE_BASE_THREAD_POOL_H
 

@@ -1,5 +1,6 @@
-/* YAML documents as a tree of borrowed text, over libyaml. Only what job files and model descriptions
- * need: scalars, sequences, mappings; anchors and aliases are refused, duplicate keys are errors. */
+/* YAML documents as a tree of borrowed text, over libyaml. Only what job files and model
+ * descriptions need: scalars, sequences, mappings; anchors and aliases are refused, duplicate keys
+ * are errors. */
 #ifndef CORE_BASE_YAML_H
 #define CORE_BASE_YAML_H
 
@@ -17,9 +18,9 @@ struct yaml_node {
     bool quoted;        /* scalar: written in quotes, or as a block scalar: always a string */
     const char *scalar; /* scalar: NUL-terminated */
     size_t scalar_length;
-    size_t count;                  /* sequence: items; mapping: pairs */
-    struct yaml_node **keys;       /* mapping: scalar keys, in file order */
-    struct yaml_node **values;     /* mapping: values; sequence: items */
+    size_t count;              /* sequence: items; mapping: pairs */
+    struct yaml_node **keys;   /* mapping: scalar keys, in file order */
+    struct yaml_node **values; /* mapping: values; sequence: items */
 };
 
 /* Parse one document. Nodes live in `arena`. Errors name the line. At most 64 levels deep. */

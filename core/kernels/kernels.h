@@ -59,30 +59,41 @@ struct linear_kernels {
 };
 
 /* ---- attention (attention_<isa>.c) ----
- * KV pages hold 64 tokens of one layer and KV head, bf16 in pair order, so that both products read
- * them as panels: K: uint16_t[head_dim/2][64 tokens][2 dims]; V: uint16_t[64/2][head_dim][2
- * tokens]. int8 pages: the same order in bytes, with one fp32 scale a token each for K and V. */
+ * KV pages hold 64 tokens of one layer and KV head as bf16 in pair order, so that both products read
+ * them as panels: K: uint16_t[head_dim/2][64 tokens][2 dims]; V: uint16_t[64/2][head_dim][2 tokens].
+ * int8 pages (attention_page.h) have the same order in bytes and are expanded before use. */
+enum { SOFTMAX_LANES = 16 }; /* partial sums of a row, added up in order at a span's end */
+
 struct attention_kernels {
     const char *name;
     enum unit unit; /* equals the linear kernels' unit */
     bool (*available)(const struct cpu_features *features);
 
-    /* As linear multiply, but the panel is bf16 pairs whatever the unit of the rows. */
+    /* out[i] = in[i] × factor, rounded to the unit's format; any count. */
+    void (*convert_query)(const float *in, int count, float factor, void *out);
+
+    /* As linear multiply, but the panel is bf16 pairs whatever the unit of the rows; k even. */
     void (*multiply_pairs)(const void *rows, size_t row_stride, int row_count,
                            const uint16_t *panel, int panel_columns, int k, float *out,
                            size_t out_stride, int column_count, bool accumulate);
 
-    /* One row's online softmax over a page: scores[64] (already scaled to base 2, masked entries
-     * -inf) become probabilities rounded to the unit's format in `probabilities` (64 elements); the
-     * running maximum and sum (of the rounded values) are updated; returns the factor for the old
-     * output row. */
-    float (*softmax_page)(const float *scores, void *probabilities, float *row_max, float *row_sum);
+    /* Online softmax of row_count rows over one page. scores[rows][64], scaled to base 2, masked
+     * entries -inf, become probabilities[rows][64] in the unit's format, relative to row_max[rows].
+     * A row's maximum is a reference only: it moves when a score exceeds it by more than 8, and then
+     * factors[row], otherwise 1, is what the row's earlier output must be multiplied with.
+     * row_sum[rows][SOFTMAX_LANES] adds the rounded probabilities. A NaN score makes the sum NaN. */
+    void (*softmax_page)(const float *scores, int row_count, void *probabilities, float *row_max,
+                         float *row_sum, float *factors);
 
     /* out[i] = out[i] × factor. */
     void (*scale_row)(float *out, int count, float factor);
+    /* into[i] = into[i] × into_factor + from[i] × from_factor */
+    void (*blend_row)(float *into, float into_factor, const float *from, float from_factor,
+                      int count);
 
-    /* int8 page part to bf16 pairs: exact. */
-    void (*expand_int8)(const int8_t *in, size_t count, uint16_t *out);
+    /* int8 part of a page and its tokens' scales [64] to bf16 pairs. */
+    void (*expand_keys)(const int8_t *in, const float *scales, int head_dim, uint16_t *out);
+    void (*expand_values)(const int8_t *in, const float *scales, int head_dim, uint16_t *out);
 };
 
 /* ---- elementwise (elementwise_<isa>.c) ---- */
@@ -146,13 +157,13 @@ size_t linear_panel_bytes(const struct linear_kernels *kernels);
 /* Bytes of a row of k values in unit format, k rounded up to even. */
 size_t linear_row_bytes(enum unit unit, int k);
 
-/* ---- rope (kernels.c) ---- */
+/* ---- rope (rope.c) ---- */
 /* Rotation by rope in place: head[dims]; cos and sin: [dims/2] fp32 made in double by rope_table.
  */
-void kernels_rope_adjacent(float *head, const float *cosines, const float *sines, int pair_count);
-void kernels_rope_halves(float *head, const float *cosines, const float *sines, int pair_count);
+void rope_adjacent(float *head, const float *cosines, const float *sines, int pair_count);
+void rope_halves(float *head, const float *cosines, const float *sines, int pair_count);
 /* cos and sin of position × frequencies[i], × magnitude, computed in double with our own series. */
-void kernels_rope_table(const double *frequencies, int pair_count, double magnitude, int position,
+void rope_table(const double *frequencies, int pair_count, double magnitude, int position,
                         float *cosines, float *sines);
 
 #endif

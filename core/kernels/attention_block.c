@@ -1,0 +1,306 @@
+/* The walk over spans, pages and rows; arithmetic is in attention_<isa>.c. Sub-blocks of rows keep
+ * their scores, probabilities and output in the first-level cache; a span's pages stay in the
+ * second level while all sub-blocks pass over it. */
+#include "core/kernels/attention_block.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/kernels/math_scalar.h"
+
+enum {
+    SUB_ROWS = 24,
+    SPAN_PAGES = ATTENTION_SPAN_TOKENS / PANEL_COLUMNS,
+    STATE_TAIL = 16, /* floats behind a state's output: maximum, sum, padding */
+};
+
+static const float log2_e = 1.44269504f;
+
+/* A row's state: output[dim], maximum, sum. */
+static size_t state_stride(int head_dim) {
+    return (size_t)attention_page_dim(head_dim) + STATE_TAIL;
+}
+
+size_t attention_block_state_bytes(int head_dim, int row_count) {
+    return state_stride(head_dim) * (size_t)row_count * sizeof(float);
+}
+
+int attention_block_positions(int group) {
+    return group < ATTENTION_BLOCK_ROWS ? ATTENTION_BLOCK_ROWS / group : 1;
+}
+
+/* The parts of a worker's scratch, each 64-byte aligned. */
+struct scratch {
+    char *queries; /* [rows][dim] in unit format */
+    size_t query_stride;
+    float *merged;                              /* [rows] states */
+    float *span;                                /* [SUB_ROWS] states */
+    float *scores;                              /* [SUB_ROWS][64] */
+    float *probabilities;                       /* [SUB_ROWS][64], unit format */
+    float *row_max;                             /* [SUB_ROWS] */
+    float *row_sum;                             /* [SUB_ROWS][SOFTMAX_LANES] */
+    float *factors;                             /* [SUB_ROWS] */
+    uint16_t *expanded;                         /* [SPAN_PAGES] int8 pages as bf16 */
+    struct attention_panels panels[SPAN_PAGES]; /* of the span's pages, found when first needed */
+};
+
+static size_t take(size_t *used, size_t bytes) {
+    size_t at = *used;
+    *used += (bytes + 63) / 64 * 64;
+    return at;
+}
+
+static size_t lay_out(int head_dim, int row_count, char *memory, struct scratch *scratch) {
+    size_t used = 0, dim = (size_t)attention_page_dim(head_dim);
+    size_t sub = SUB_ROWS * sizeof(float);
+    scratch->query_stride = dim * sizeof(float);
+    scratch->queries = memory + take(&used, (size_t)row_count * scratch->query_stride);
+    scratch->merged =
+        (void *)(memory + take(&used, attention_block_state_bytes(head_dim, row_count)));
+    scratch->span = (void *)(memory + take(&used, attention_block_state_bytes(head_dim, SUB_ROWS)));
+    scratch->scores = (void *)(memory + take(&used, sub * PANEL_COLUMNS));
+    scratch->probabilities = (void *)(memory + take(&used, sub * PANEL_COLUMNS));
+    scratch->row_max = (void *)(memory + take(&used, sub));
+    scratch->row_sum = (void *)(memory + take(&used, sub * SOFTMAX_LANES));
+    scratch->factors = (void *)(memory + take(&used, sub));
+    size_t page_bytes = attention_page_bytes(ATTENTION_PAGE_BF16, head_dim);
+    scratch->expanded = (void *)(memory + take(&used, SPAN_PAGES * page_bytes));
+    return used;
+}
+
+size_t attention_block_scratch_bytes(int head_dim, int group) {
+    static char none[1];
+    struct scratch scratch;
+    return lay_out(head_dim, attention_block_positions(group) * group, none, &scratch);
+}
+
+/* Rows [first, end) of a block. */
+struct rows {
+    int first;
+    int end;
+};
+
+static int clamp(int value, int low, int high) {
+    return value < low ? low : value > high ? high : value;
+}
+
+/* First key that the position sees. */
+static int first_key(const struct attention_view *view, int position) {
+    return view->window > 0 && position >= view->window ? position - view->window + 1 : 0;
+}
+
+/* Those of `rows` that see a key of the page: positions ascend, so they are neighbours. */
+static struct rows rows_seeing(const struct attention_view *view,
+                               const struct attention_queries *queries, struct rows rows,
+                               int page_first) {
+    int page_last = page_first + PANEL_COLUMNS - 1;
+    int first = page_first - queries->position_first;
+    int end = queries->position_count;
+    if (view->window > 0 && page_last < queries->position_first + end - view->window)
+        end = page_last + view->window - queries->position_first;
+    first = clamp(first, 0, queries->position_count) * view->group;
+    end = clamp(end, 0, queries->position_count) * view->group;
+    struct rows seeing = {clamp(first, rows.first, rows.end), clamp(end, rows.first, rows.end)};
+    return seeing;
+}
+
+/* Scores of keys outside [first key, position] become -inf. */
+static void mask_row(const struct attention_view *view, int position, int page_first,
+                     float *scores) {
+    int from = clamp(first_key(view, position) - page_first, 0, PANEL_COLUMNS);
+    int end = clamp(position - page_first + 1, 0, PANEL_COLUMNS);
+    for (int i = 0; i < from; i++)
+        scores[i] = -INFINITY;
+    for (int i = end; i < PANEL_COLUMNS; i++)
+        scores[i] = -INFINITY;
+}
+
+static void mask_rows(const struct attention_view *view, const struct attention_queries *queries,
+                      struct rows rows, int page_first, float *scores) {
+    int position_end = queries->position_first + (rows.end - 1) / view->group;
+    bool whole =
+        page_first + PANEL_COLUMNS - 1 <= queries->position_first + rows.first / view->group;
+    if (whole && first_key(view, position_end) <= page_first)
+        return;
+    for (int r = rows.first; r < rows.end; r++)
+        mask_row(view, queries->position_first + r / view->group, page_first,
+                 scores + (r - rows.first) * PANEL_COLUMNS);
+}
+
+/* A single sub-block uses each page once, so that one expanded page, always the same, is enough. */
+static struct attention_panels find_panels(const struct attention_view *view,
+                                           const struct attention_queries *queries,
+                                           struct scratch *scratch, int page) {
+    struct attention_panels *panels = &scratch->panels[page % SPAN_PAGES];
+    if (panels->keys != NULL)
+        return *panels;
+    bool reused = queries->position_count * view->group > SUB_ROWS;
+    size_t place = reused ? (size_t)(page % SPAN_PAGES) : 0;
+    size_t elements = attention_page_bytes(ATTENTION_PAGE_BF16, view->head_dim) / sizeof(uint16_t);
+    *panels = attention_page_panels(view->kernels->attention, view->page_type, view->head_dim,
+                                    view->base + (size_t)view->pages[page] * view->page_stride,
+                                    scratch->expanded + place * elements);
+    return *panels;
+}
+
+/* Rows of a sub-block at one page. `sub` is the whole sub-block, `rows` those that see the page. */
+static void attend_page(const struct attention_view *view, const struct attention_queries *queries,
+                        struct scratch *scratch, struct rows sub, struct rows rows, int page,
+                        float *states) {
+    const struct attention_kernels *kernels = view->kernels->attention;
+    int dim = attention_page_dim(view->head_dim), count = rows.end - rows.first;
+    size_t stride = state_stride(view->head_dim), skip = (size_t)(rows.first - sub.first);
+    struct attention_panels panels = find_panels(view, queries, scratch, page);
+    kernels->multiply_pairs(scratch->queries + (size_t)rows.first * scratch->query_stride,
+                            scratch->query_stride, count, panels.keys, PANEL_COLUMNS, dim,
+                            scratch->scores, PANEL_COLUMNS, PANEL_COLUMNS, false);
+    if (view->softcap > 0) {
+        view->kernels->elementwise->softcap(scratch->scores, count * PANEL_COLUMNS, view->softcap);
+        kernels->scale_row(scratch->scores, count * PANEL_COLUMNS, log2_e);
+    }
+    mask_rows(view, queries, rows, page * PANEL_COLUMNS, scratch->scores);
+    kernels->softmax_page(scratch->scores, count, scratch->probabilities, scratch->row_max + skip,
+                          scratch->row_sum + skip * SOFTMAX_LANES, scratch->factors);
+    float *out = states + skip * stride;
+    for (int r = 0; r < count; r++)
+        if (scratch->factors[r] != 1)
+            kernels->scale_row(out + (size_t)r * stride, dim, scratch->factors[r]);
+    size_t row_bytes =
+        PANEL_COLUMNS * (kernels->unit == UNIT_BF16 ? sizeof(uint16_t) : sizeof(float));
+    kernels->multiply_pairs(scratch->probabilities, row_bytes, count, panels.values, dim,
+                            PANEL_COLUMNS, out, stride, dim, true);
+}
+
+/* States of the sub-block after all pages of the span, from empty ones. */
+static void attend_span(const struct attention_view *view, const struct attention_queries *queries,
+                        struct scratch *scratch, struct rows sub, int span, float *states) {
+    int count = sub.end - sub.first, dim = attention_page_dim(view->head_dim);
+    size_t stride = state_stride(view->head_dim);
+    memset(states, 0, attention_block_state_bytes(view->head_dim, count));
+    memset(scratch->row_sum, 0, (size_t)count * SOFTMAX_LANES * sizeof(float));
+    for (int r = 0; r < count; r++)
+        scratch->row_max[r] = -INFINITY;
+    for (int page = span * SPAN_PAGES; page < (span + 1) * SPAN_PAGES; page++) {
+        struct rows rows = rows_seeing(view, queries, sub, page * PANEL_COLUMNS);
+        if (rows.first < rows.end)
+            attend_page(view, queries, scratch, sub, rows, page, states);
+    }
+    for (int r = 0; r < count; r++) {
+        float sum = 0;
+        for (int i = 0; i < SOFTMAX_LANES; i++)
+            sum += scratch->row_sum[r * SOFTMAX_LANES + i];
+        float *tail = states + (size_t)r * stride + dim;
+        tail[0] = scratch->row_max[r];
+        tail[1] = sum;
+    }
+}
+
+/* into += from, both relative to their own maximum; an empty state has sum 0. */
+static void merge_row(const struct attention_kernels *kernels, float *into, const float *from,
+                      int dim) {
+    if (from[dim + 1] == 0)
+        return;
+    if (into[dim + 1] == 0) {
+        memcpy(into, from, ((size_t)dim + 2) * sizeof(float));
+        return;
+    }
+    float most = into[dim] > from[dim] ? into[dim] : from[dim];
+    float into_factor = math_exp2(into[dim] - most), from_factor = math_exp2(from[dim] - most);
+    kernels->blend_row(into, into_factor, from, from_factor, dim);
+    into[dim] = most;
+    into[dim + 1] = into[dim + 1] * into_factor + from[dim + 1] * from_factor;
+}
+
+/* Queries to unit format, scaled so that scores come out in base 2 (unless a softcap comes
+ * between). */
+static void convert_queries(const struct attention_view *view,
+                            const struct attention_queries *queries,
+                            const struct scratch *scratch) {
+    const struct attention_kernels *kernels = view->kernels->attention;
+    float factor = view->softcap > 0 ? view->scale : view->scale * log2_e;
+    int dim = attention_page_dim(view->head_dim), rows = queries->position_count * view->group;
+    if (dim != view->head_dim)
+        memset(scratch->queries, 0, (size_t)rows * scratch->query_stride);
+    for (int r = 0; r < rows; r++)
+        kernels->convert_query(queries->in + (size_t)(r / view->group) * queries->in_stride +
+                                   (size_t)(r % view->group) * (size_t)view->head_dim,
+                               view->head_dim, factor,
+                               scratch->queries + (size_t)r * scratch->query_stride);
+}
+
+/* Adding 0 turns -0 into 0: what masked keys contributed cannot even show in a sign. */
+static void write_outputs(const struct attention_view *view,
+                          const struct attention_queries *queries, const float *states) {
+    size_t stride = state_stride(view->head_dim);
+    int dim = attention_page_dim(view->head_dim), rows = queries->position_count * view->group;
+    for (int r = 0; r < rows; r++, states += stride) {
+        float *out = queries->out + (size_t)(r / view->group) * queries->out_stride +
+                     (size_t)(r % view->group) * (size_t)view->head_dim;
+        float factor = 1.0f / states[dim + 1];
+        for (int i = 0; i < view->head_dim; i++)
+            out[i] = states[i] * factor + 0.0f;
+    }
+}
+
+struct attention_spans attention_block_spans(const struct attention_view *view,
+                                             const struct attention_queries *queries) {
+    int last = (queries->position_first + queries->position_count - 1) / ATTENTION_SPAN_TOKENS;
+    int first = first_key(view, queries->position_first) / ATTENTION_SPAN_TOKENS;
+    return (struct attention_spans){first, last - first + 1};
+}
+
+static struct rows sub_block(int first, int row_count) {
+    return (struct rows){first, clamp(first + SUB_ROWS, 0, row_count)};
+}
+
+void attention_block_run(const struct attention_view *view, const struct attention_queries *queries,
+                         void *memory) {
+    struct scratch scratch;
+    int row_count = queries->position_count * view->group;
+    int dim = attention_page_dim(view->head_dim);
+    size_t stride = state_stride(view->head_dim);
+    lay_out(view->head_dim, attention_block_positions(view->group) * view->group, memory, &scratch);
+    assert(queries->position_count <= attention_block_positions(view->group));
+    convert_queries(view, queries, &scratch);
+    memset(scratch.merged, 0, attention_block_state_bytes(view->head_dim, row_count));
+    struct attention_spans spans = attention_block_spans(view, queries);
+    for (int span = spans.first; span < spans.first + spans.count; span++) {
+        memset(scratch.panels, 0, sizeof scratch.panels);
+        for (int first = 0; first < row_count; first += SUB_ROWS) {
+            struct rows sub = sub_block(first, row_count);
+            attend_span(view, queries, &scratch, sub, span, scratch.span);
+            for (int r = sub.first; r < sub.end; r++)
+                merge_row(view->kernels->attention, scratch.merged + (size_t)r * stride,
+                          scratch.span + (size_t)(r - first) * stride, dim);
+        }
+    }
+    write_outputs(view, queries, scratch.merged);
+}
+
+void attention_block_run_span(const struct attention_view *view,
+                              const struct attention_queries *queries, int span, float *states,
+                              void *memory) {
+    struct scratch scratch;
+    int row_count = queries->position_count * view->group;
+    size_t stride = state_stride(view->head_dim);
+    lay_out(view->head_dim, attention_block_positions(view->group) * view->group, memory, &scratch);
+    convert_queries(view, queries, &scratch);
+    memset(scratch.panels, 0, sizeof scratch.panels);
+    for (int first = 0; first < row_count; first += SUB_ROWS)
+        attend_span(view, queries, &scratch, sub_block(first, row_count), span,
+                    states + (size_t)first * stride);
+}
+
+void attention_block_merge(const struct attention_view *view,
+                           const struct attention_queries *queries, float *states) {
+    struct attention_spans spans = attention_block_spans(view, queries);
+    int row_count = queries->position_count * view->group;
+    int dim = attention_page_dim(view->head_dim);
+    size_t stride = state_stride(view->head_dim);
+    for (int span = 1; span < spans.count; span++)
+        for (int r = 0; r < row_count; r++)
+            merge_row(view->kernels->attention, states + (size_t)r * stride,
+                      states + ((size_t)span * (size_t)row_count + (size_t)r) * stride, dim);
+    write_outputs(view, queries, states);
+}

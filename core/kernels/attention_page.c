@@ -1,0 +1,103 @@
+/* Writing and reading of KV pages. Rounding is plain C, the same for every variant: a page's bytes
+ * depend on the tokens only. */
+#include "core/kernels/attention_page.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/weights/quant_type.h"
+
+int attention_page_dim(int head_dim) {
+    return (head_dim + 15) / 16 * 16;
+}
+
+static size_t part_elements(int head_dim) {
+    return (size_t)attention_page_dim(head_dim) * PANEL_COLUMNS;
+}
+
+size_t attention_page_bytes(enum attention_page_type type, int head_dim) {
+    size_t elements = 2 * part_elements(head_dim);
+    return type == ATTENTION_PAGE_INT8 ? elements + 2 * PANEL_COLUMNS * sizeof(float)
+                                       : elements * sizeof(uint16_t);
+}
+
+static void write_bf16(int head_dim, uint16_t *page, const struct attention_page_tokens *tokens) {
+    size_t dim = (size_t)attention_page_dim(head_dim);
+    uint16_t *values = page + part_elements(head_dim);
+    for (int t = 0; t < tokens->count; t++) {
+        const float *key = tokens->keys + (size_t)t * tokens->stride;
+        const float *value = tokens->values + (size_t)t * tokens->stride;
+        size_t slot = (size_t)(tokens->slot_first + t);
+        uint16_t *pair = values + slot / 2 * dim * 2 + slot % 2;
+        for (size_t d = 0; d < (size_t)head_dim; d++) {
+            page[(d / 2 * PANEL_COLUMNS + slot) * 2 + d % 2] = quant_type_f32_to_bf16(key[d]);
+            pair[2 * d] = quant_type_f32_to_bf16(value[d]);
+        }
+    }
+}
+
+/* The scale that maps the largest size to 127; NaN when the vector is not finite. */
+static float int8_scale(const float *in, int count) {
+    float most = 0, check = 0;
+    for (int i = 0; i < count; i++) {
+        float size = fabsf(in[i]);
+        most = size > most ? size : most;
+        check += in[i] * 0.0f;
+    }
+    return check == 0 ? most / 127.0f : NAN;
+}
+
+static void quantise(const float *in, int head_dim, float scale, int8_t *out, size_t step,
+                     size_t pair_step) {
+    float factor = scale >= FLT_MIN ? 1.0f / scale : 0; /* NaN compares false: bytes 0 */
+    for (int d = 0; d < head_dim; d++) {
+        float scaled = in[d] * factor;
+        scaled = scaled > 127 ? 127 : scaled < -127 ? -127 : scaled;
+        size_t at = (size_t)(d / 2) * pair_step + (size_t)(d % 2) * step;
+        out[at] = factor > 0 ? (int8_t)lrintf(scaled) : 0;
+    }
+}
+
+static void write_int8(int head_dim, int8_t *page, const struct attention_page_tokens *tokens) {
+    size_t dim = (size_t)attention_page_dim(head_dim);
+    int8_t *values = page + part_elements(head_dim);
+    float *scales = (void *)(page + 2 * part_elements(head_dim));
+    for (int t = 0; t < tokens->count; t++) {
+        const float *key = tokens->keys + (size_t)t * tokens->stride;
+        const float *value = tokens->values + (size_t)t * tokens->stride;
+        size_t slot = (size_t)(tokens->slot_first + t);
+        float *key_scale = scales + slot, *value_scale = scales + PANEL_COLUMNS + slot;
+        *key_scale = int8_scale(key, head_dim);
+        *value_scale = int8_scale(value, head_dim);
+        quantise(key, head_dim, *key_scale, page + 2 * slot, 1, 2 * PANEL_COLUMNS);
+        quantise(value, head_dim, *value_scale, values + slot / 2 * dim * 2 + slot % 2, 2, 4);
+    }
+}
+
+void attention_page_write(enum attention_page_type type, int head_dim, void *page,
+                          const struct attention_page_tokens *tokens) {
+    if (tokens->slot_first == 0 &&
+        (tokens->count < PANEL_COLUMNS || head_dim != attention_page_dim(head_dim)))
+        memset(page, 0, attention_page_bytes(type, head_dim));
+    if (type == ATTENTION_PAGE_INT8)
+        write_int8(head_dim, page, tokens);
+    else
+        write_bf16(head_dim, page, tokens);
+}
+
+struct attention_panels attention_page_panels(const struct attention_kernels *kernels,
+                                              enum attention_page_type type, int head_dim,
+                                              const void *page, uint16_t *scratch) {
+    size_t elements = part_elements(head_dim);
+    int dim = attention_page_dim(head_dim);
+    if (type == ATTENTION_PAGE_BF16) {
+        const uint16_t *keys = page;
+        return (struct attention_panels){keys, keys + elements};
+    }
+    const int8_t *bytes = page;
+    const float *scales = (const void *)(bytes + 2 * elements);
+    kernels->expand_keys(bytes, scales, dim, scratch);
+    kernels->expand_values(bytes + elements, scales + PANEL_COLUMNS, dim, scratch + elements);
+    return (struct attention_panels){scratch, scratch + elements};
+}

@@ -1,0 +1,94 @@
+/* What the two AVX-512 variants of attention share: all but the products and the rounding. */
+#ifndef CORE_KERNELS_ATTENTION_SOFTMAX_AVX512_H
+#define CORE_KERNELS_ATTENTION_SOFTMAX_AVX512_H
+
+#include <stdint.h>
+
+#include "core/kernels/kernels.h"
+#include "core/kernels/math_avx512.h"
+
+/* A row's scores at a page, relative to its maximum, which is moved first when need be: then the
+ * earlier sums are scaled. Returns the factor for the row's output. */
+static inline float softmax_relative_avx512(const float *scores, float *row_max, float *row_sum,
+                                            __m512 relative[4]) {
+    __m512 reference = _mm512_set1_ps(*row_max);
+    for (int i = 0; i < 4; i++)
+        relative[i] = _mm512_loadu_ps(scores + 16 * i);
+    __m512 most = _mm512_max_ps(_mm512_max_ps(relative[0], relative[1]),
+                                _mm512_max_ps(relative[2], relative[3]));
+    float factor = 1;
+    __m512 limit = _mm512_add_ps(reference, _mm512_set1_ps(8.0f));
+    if (_mm512_cmp_ps_mask(most, limit, _CMP_GT_OQ)) {
+        *row_max = _mm512_reduce_max_ps(most);
+        __m512 moved = _mm512_set1_ps(*row_max);
+        __m512 scale = math_exp2_avx512(_mm512_sub_ps(reference, moved));
+        _mm512_storeu_ps(row_sum, _mm512_mul_ps(_mm512_loadu_ps(row_sum), scale));
+        factor = _mm512_cvtss_f32(scale);
+        reference = moved;
+    }
+    for (int i = 0; i < 4; i++)
+        relative[i] = _mm512_sub_ps(relative[i], reference);
+    return factor;
+}
+
+static inline void scale_row_avx512(float *out, int count, float factor) {
+    __m512 factors = _mm512_set1_ps(factor);
+    int i = 0;
+    for (; i + 16 <= count; i += 16)
+        _mm512_storeu_ps(out + i, _mm512_mul_ps(_mm512_loadu_ps(out + i), factors));
+    if (i < count) {
+        __mmask16 rest = (__mmask16)((1u << (count - i)) - 1);
+        __m512 values = _mm512_maskz_loadu_ps(rest, out + i);
+        _mm512_mask_storeu_ps(out + i, rest, _mm512_mul_ps(values, factors));
+    }
+}
+
+static inline void blend_row_avx512(float *into, float into_factor, const float *from,
+                                    float from_factor, int count) {
+    __m512 into_factors = _mm512_set1_ps(into_factor), from_factors = _mm512_set1_ps(from_factor);
+    for (int i = 0; i < count; i += 16) {
+        __mmask16 used = count - i >= 16 ? 0xffff : (__mmask16)((1u << (count - i)) - 1);
+        __m512 kept = _mm512_mul_ps(_mm512_maskz_loadu_ps(used, into + i), into_factors);
+        __m512 added = _mm512_maskz_loadu_ps(used, from + i);
+        _mm512_mask_storeu_ps(into + i, used, _mm512_fmadd_ps(added, from_factors, kept));
+    }
+}
+
+/* 16 bytes × 16 scales to bf16, to nearest even. */
+static inline void expand_16_avx512(const int8_t *in, __m512 scales, uint16_t *out) {
+    __m512i wide = _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)in));
+    __m512i bits = _mm512_castps_si512(_mm512_mul_ps(_mm512_cvtepi32_ps(wide), scales));
+    __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    __mmask16 nan = _mm512_cmp_ps_mask(scales, scales, _CMP_UNORD_Q);
+    rounded = _mm512_mask_mov_epi32(rounded, nan, bits);
+    __m256i halves = _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16));
+    _mm256_storeu_si256((void *)out, halves);
+}
+
+static inline void expand_keys_avx512(const int8_t *in, const float *scales, int head_dim,
+                                      uint16_t *out) {
+    const __m512i twice = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+    for (int part = 0; part < PANEL_COLUMNS / 8; part++) {
+        __m256 eight = _mm256_loadu_ps(scales + 8 * part);
+        __m512 doubled = _mm512_permutexvar_ps(twice, _mm512_castps256_ps512(eight));
+        for (int pair = 0; pair < head_dim / 2; pair++) {
+            size_t at = (size_t)pair * PANEL_COLUMNS * 2 + (size_t)part * 16;
+            expand_16_avx512(in + at, doubled, out + at);
+        }
+    }
+}
+
+static inline void expand_values_avx512(const int8_t *in, const float *scales, int head_dim,
+                                        uint16_t *out) {
+    for (int pair = 0; pair < PANEL_COLUMNS / 2; pair++) {
+        __m512 even = _mm512_set1_ps(scales[2 * pair]), odd = _mm512_set1_ps(scales[2 * pair + 1]);
+        __m512 both = _mm512_mask_blend_ps(0xaaaa, even, odd);
+        for (int i = 0; i < 2 * head_dim; i += 16) {
+            size_t at = (size_t)pair * 2 * (size_t)head_dim + (size_t)i;
+            expand_16_avx512(in + at, both, out + at);
+        }
+    }
+}
+
+#endif

@@ -90,10 +90,8 @@ Test(yaml, syntax_errors_name_the_line) {
 
 static enum status parse_nested(int depth, struct error *error) {
     char text[4096] = "";
-    for (int i = 0; i < depth; i++)
-        strcat(text, "[");
-    for (int i = 0; i < depth; i++)
-        strcat(text, "]");
+    memset(text, '[', (size_t)depth);
+    memset(text + depth, ']', (size_t)depth);
     struct yaml_node *root;
     return yaml_parse(text, strlen(text), &arena, &root, error);
 }

@@ -96,22 +96,12 @@ static enum status parse_letters(struct parser *parser, const char *text) {
     return STATUS_OK;
 }
 
-static enum status add_input(struct parser *parser, char *text) {
-    struct text_list *inputs = &parser->arguments->inputs;
-    if (inputs->count == TEXT_LIST_MAX)
-        return error_set(parser->error, STATUS_OVER_LIMIT,
-                         "more than %d inputs: name a directory, or list them in --files-from",
-                         TEXT_LIST_MAX);
-    inputs->items[inputs->count++] = text;
-    return STATUS_OK;
-}
-
 static enum status parse_all(struct parser *parser) {
     bool only_inputs = false;
     while (parser->next < parser->argc) {
         char *text = parser->argv[parser->next++];
         if (only_inputs || text[0] != '-' || text[1] == '\0')
-            TRY(add_input(parser, text));
+            TRY(settings_add_path(&parser->arguments->inputs, text, parser->arena, parser->error));
         else if (strcmp(text, "--") == 0)
             only_inputs = true;
         else if (text[1] == '-')
@@ -131,7 +121,7 @@ enum status arguments_parse(struct arguments *arguments, const struct command *c
     if (!arguments->settings.config || arguments->settings.show_help)
         return STATUS_OK;
     /* Inputs on the command line replace the job file's. */
-    struct text_list listed = {0};
+    struct path_list listed = {0};
     TRY(settings_load_config(&arguments->settings, arguments->settings.config, arguments->is_set,
                              &listed, command->mask, arena, error));
     if (arguments->inputs.count == 0)

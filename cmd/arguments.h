@@ -16,13 +16,13 @@ struct command {
     const char *summary;
     const char *examples; /* lines for --help, or NULL */
     /* Returns the exit code. */
-    int (*run)(const struct settings *settings, const struct text_list *inputs,
+    int (*run)(const struct settings *settings, const struct path_list *inputs,
                struct arena *arena);
 };
 
 struct arguments {
     struct settings settings;
-    struct text_list inputs; /* positional arguments */
+    struct path_list inputs; /* positional arguments */
     bool is_set[SETTINGS_OPTIONS_MAX];
     bool long_help;
 };

@@ -328,6 +328,25 @@ enum status settings_assign(struct settings *settings, const struct option *opti
     return assign_text(settings, option, value, arena, error);
 }
 
+enum status settings_add_path(struct path_list *list, const char *path, struct arena *arena,
+                              struct error *error) {
+    if (list->count == list->capacity) {
+        int capacity = list->capacity ? list->capacity * 2 : 16;
+        const char **items = arena_calloc(arena, (size_t)capacity, sizeof *items);
+        if (!items)
+            return error_no_memory(error, "input paths");
+        if (list->count > 0)
+            memcpy(items, list->items, (size_t)list->count * sizeof *items);
+        list->items = items;
+        list->capacity = capacity;
+    }
+    char *copy = arena_copy_text(arena, path, strlen(path));
+    if (!copy)
+        return error_no_memory(error, "input paths");
+    list->items[list->count++] = copy;
+    return STATUS_OK;
+}
+
 enum status settings_check_run(const struct settings *settings, struct error *error) {
     if (settings->prompt && settings->prompt_file)
         return error_set(error, STATUS_BAD_INPUT, "give --prompt or --prompt-file, not both");

@@ -18,6 +18,13 @@ struct text_list {
     int count;
 };
 
+/* Paths as given, any number of them; memory in the arena of the options. */
+struct path_list {
+    const char **items;
+    int count;
+    int capacity;
+};
+
 /* A memory size: bytes, or a share of what is free. */
 struct memory_size {
     uint64_t bytes; /* 0 with percent 0: not given */
@@ -129,13 +136,17 @@ enum status settings_assign(struct settings *settings, const struct option *opti
 /* Set or undo a switch. */
 void settings_assign_switch(struct settings *settings, const struct option *option, bool value);
 
+/* Append a copy of `path`. */
+enum status settings_add_path(struct path_list *list, const char *path, struct arena *arena,
+                              struct error *error);
+
 /* The familiar wrong name's right one ("ctx-size" → "context"), a close spelling, or NULL. */
 const char *settings_suggest(const char *name);
 
 /* Options of a YAML job file; `is_set[i]` marks options the command line gave: they win. Inputs
  * listed under `input:` are appended to `inputs`. Unknown keys are errors naming the line. */
 enum status settings_load_config(struct settings *settings, const char *path, const bool *is_set,
-                                 struct text_list *inputs, unsigned command, struct arena *arena,
+                                 struct path_list *inputs, unsigned command, struct arena *arena,
                                  struct error *error);
 
 /* Cross-checks that no single option can do (top_p range with greedy is fine; --resume needs -o…).

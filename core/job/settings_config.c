@@ -97,7 +97,7 @@ static enum status assign_node(struct settings *settings, const struct option *o
     return error_set(error, STATUS_BAD_INPUT, "'%s' must be a single value", option->name);
 }
 
-static enum status add_inputs(const struct yaml_node *node, struct text_list *inputs,
+static enum status add_inputs(const struct yaml_node *node, struct path_list *inputs,
                               struct arena *arena, struct error *error) {
     size_t count = node->kind == YAML_SCALAR ? 1 : node->count;
     if (node->kind == YAML_MAPPING)
@@ -106,14 +106,7 @@ static enum status add_inputs(const struct yaml_node *node, struct text_list *in
         const struct yaml_node *item = node->kind == YAML_SCALAR ? node : node->values[i];
         if (item->kind != YAML_SCALAR)
             return error_set(error, STATUS_BAD_INPUT, "'input' must be a path or a list of paths");
-        if (inputs->count == TEXT_LIST_MAX)
-            return error_set(error, STATUS_OVER_LIMIT,
-                             "more than %d inputs: list them in a file for 'files-from'",
-                             TEXT_LIST_MAX);
-        char *copy = arena_copy_text(arena, item->scalar, item->scalar_length);
-        if (!copy)
-            return error_no_memory(error, "options");
-        inputs->items[inputs->count++] = copy;
+        TRY(settings_add_path(inputs, item->scalar, arena, error));
     }
     return STATUS_OK;
 }
@@ -128,7 +121,7 @@ static enum status unknown_key(const char *key, struct error *error) {
 
 static enum status apply_pair(struct settings *settings, const struct yaml_node *key,
                               const struct yaml_node *value, const bool *is_set,
-                              struct text_list *inputs, unsigned command, struct arena *arena,
+                              struct path_list *inputs, unsigned command, struct arena *arena,
                               struct error *error) {
     if (strcmp(key->scalar, "input") == 0)
         return add_inputs(value, inputs, arena, error);
@@ -144,7 +137,7 @@ static enum status apply_pair(struct settings *settings, const struct yaml_node 
 }
 
 static enum status apply_document(struct settings *settings, const struct yaml_node *root,
-                                  const bool *is_set, struct text_list *inputs, unsigned command,
+                                  const bool *is_set, struct path_list *inputs, unsigned command,
                                   struct arena *arena, struct error *error) {
     if (root->kind != YAML_MAPPING)
         return error_set(error, STATUS_BAD_INPUT, "a job file is a mapping of option names");
@@ -158,7 +151,7 @@ static enum status apply_document(struct settings *settings, const struct yaml_n
 }
 
 enum status settings_load_config(struct settings *settings, const char *path, const bool *is_set,
-                                 struct text_list *inputs, unsigned command, struct arena *arena,
+                                 struct path_list *inputs, unsigned command, struct arena *arena,
                                  struct error *error) {
     struct file_map map;
     TRY(file_map_open(&map, path, error));

@@ -1,0 +1,189 @@
+/* Sources: /proc/meminfo, cgroup v2 memory.max and memory.current (or v1's), /proc/self/status. */
+#include "core/job/budget.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine/engine.h"
+
+static const uint64_t UNLIMITED = UINT64_MAX;
+static const double KV_SHARE = 0.6;
+
+/* The number after `key` in a file of "key: number" lines, in the file's own unit; 0 when absent.
+ */
+static uint64_t read_field(const char *path, const char *key) {
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    char line[256];
+    uint64_t value = 0;
+    size_t length = strlen(key);
+    while (value == 0 && fgets(line, sizeof line, file)) {
+        if (strncmp(line, key, length) == 0)
+            value = strtoull(line + length, NULL, 10);
+    }
+    fclose(file);
+    return value;
+}
+
+/* A file that holds one number, or "max". */
+static uint64_t read_number(const char *path) {
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return UNLIMITED;
+    char line[64] = "";
+    uint64_t value = UNLIMITED;
+    if (fgets(line, sizeof line, file) && line[0] >= '0' && line[0] <= '9')
+        value = strtoull(line, NULL, 10);
+    fclose(file);
+    return value;
+}
+
+/* This process's cgroup folder of a hierarchy: the line "ID:CONTROLLERS:PATH". */
+static bool cgroup_folder(const char *controllers, const char *root, char *folder, size_t bytes) {
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    if (!file)
+        return false;
+    char line[4096];
+    bool found = false;
+    while (!found && fgets(line, sizeof line, file)) {
+        char *first = strchr(line, ':');
+        char *second = first ? strchr(first + 1, ':') : NULL;
+        if (!second)
+            continue;
+        *second = '\0';
+        line[strcspn(line, "\n")] = '\0';
+        second[1 + strcspn(second + 1, "\n")] = '\0';
+        found = strcmp(first + 1, controllers) == 0 &&
+                snprintf(folder, bytes, "%s%s", root, second + 1) < (int)bytes;
+    }
+    fclose(file);
+    return found;
+}
+
+static uint64_t left_of(const char *folder, const char *limit_name, const char *use_name) {
+    char path[4400];
+    snprintf(path, sizeof path, "%s/%s", folder, limit_name);
+    uint64_t limit = read_number(path);
+    snprintf(path, sizeof path, "%s/%s", folder, use_name);
+    uint64_t use = read_number(path);
+    if (limit == UNLIMITED || use == UNLIMITED)
+        return UNLIMITED;
+    return limit > use ? limit - use : 0;
+}
+
+/* The tightest limit from this process's cgroup up to the root. */
+static uint64_t cgroup_left(const char *controllers, const char *root, const char *limit_name,
+                            const char *use_name) {
+    char folder[4200];
+    uint64_t left = UNLIMITED;
+    if (!cgroup_folder(controllers, root, folder, sizeof folder))
+        return left_of(root, limit_name, use_name);
+    while (strlen(folder) >= strlen(root)) {
+        uint64_t here = left_of(folder, limit_name, use_name);
+        left = here < left ? here : left;
+        char *slash = strrchr(folder, '/');
+        if (!slash || slash == folder)
+            break;
+        *slash = '\0';
+    }
+    return left;
+}
+
+uint64_t budget_available_bytes(void) {
+    uint64_t free_bytes = read_field("/proc/meminfo", "MemAvailable:") * 1024;
+    uint64_t left_v2 = cgroup_left("", "/sys/fs/cgroup", "memory.max", "memory.current");
+    uint64_t left_v1 = cgroup_left("memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                                   "memory.usage_in_bytes");
+    if (left_v2 < free_bytes)
+        free_bytes = left_v2;
+    return left_v1 < free_bytes ? left_v1 : free_bytes;
+}
+
+uint64_t budget_peak_rss_bytes(void) {
+    return read_field("/proc/self/status", "VmHWM:") * 1024;
+}
+
+static uint64_t kv_bytes_of_sequence(const struct model *model, const struct budget *budget,
+                                     int context, int batch_tokens) {
+    uint64_t bytes = 0;
+    for (int g = 0; g < model->kv_group_count; g++) {
+        int window = model->kv_groups[g].window;
+        int tokens = context;
+        if (window > 0 && window + batch_tokens < tokens)
+            tokens = window + batch_tokens;
+        uint64_t pages = ((uint64_t)tokens + KV_PAGE_TOKENS - 1) / KV_PAGE_TOKENS + (window > 0);
+        bytes += pages * budget->memory.kv_page[g];
+    }
+    return bytes;
+}
+
+static struct backend_limits limits_of(const struct settings *settings, const struct model *model,
+                                       int context) {
+    struct backend_limits limits = {
+        .row_count_max = (int)(settings->batch_tokens + settings->max_sequences),
+        .run_count_max = (int)(2 * settings->max_sequences),
+        .sample_count_max = (int)settings->max_sequences,
+        .context_max = context,
+        .kv_type = settings->device == DEVICE_REFERENCE   ? KV_F64
+                   : settings->kv_dtype == KV_CHOICE_INT8 ? KV_INT8
+                                                          : KV_BF16,
+    };
+    for (int g = 0; g < model->kv_group_count; g++)
+        limits.page_count_max[g] = 1;
+    return limits;
+}
+
+static enum status refuse(const struct budget *budget, uint64_t one, int context,
+                          struct error *error) {
+    return error_set(
+        error, STATUS_OVER_LIMIT,
+        "not enough memory: weights %.0f MB + workspace %.0f MB + program %.0f MB + KV cache of "
+        "one "
+        "document of %d tokens %.0f MB, but the KV cache may take %.0f MB and %.0f MB are free: "
+        "lower --context or --batch-tokens, use --kv-dtype int8, or raise --kv-memory",
+        (double)budget->memory.weights / 1e6, (double)budget->memory.scratch / 1e6,
+        (double)budget->program_bytes / 1e6, context, (double)one / 1e6,
+        (double)budget->kv_bytes / 1e6, (double)budget->available_bytes / 1e6);
+}
+
+/* The vocabulary's strings, tables and merges, the queues and the code itself. */
+static uint64_t program_bytes_of(const struct model *model) {
+    return (UINT64_C(40) << 20) + (uint64_t)model->vocab_count * 400;
+}
+
+enum status budget_plan(const struct settings *settings, const struct model *model,
+                        const struct backend *backend, int context, struct budget *budget,
+                        struct error *error) {
+    *budget = (struct budget){.available_bytes = budget_available_bytes(),
+                              .program_bytes = program_bytes_of(model)};
+    struct backend_limits limits = limits_of(settings, model, context);
+    budget->memory = backend->ops->memory(backend, model, &limits);
+    uint64_t fixed = budget->memory.weights + budget->memory.scratch + budget->program_bytes;
+    uint64_t left = budget->available_bytes > fixed ? budget->available_bytes - fixed : 0;
+    uint64_t one = kv_bytes_of_sequence(model, budget, context, (int)settings->batch_tokens);
+    uint64_t most = one * (uint64_t)settings->max_sequences;
+    if (settings->kv_memory.bytes > 0)
+        budget->kv_bytes = settings->kv_memory.bytes;
+    else if (settings->kv_memory.percent > 0)
+        budget->kv_bytes = (uint64_t)((double)left * settings->kv_memory.percent / 100);
+    else
+        budget->kv_bytes = (uint64_t)((double)left * KV_SHARE);
+    if (budget->kv_bytes > most)
+        budget->kv_bytes = most;
+    budget->stated_bytes = fixed + budget->kv_bytes;
+    if (left == 0 || budget->stated_bytes > budget->available_bytes)
+        return refuse(budget, one, context, error);
+    return STATUS_OK;
+}
+
+bool budget_describe(const struct budget *budget, struct text *out) {
+    return text_append_format(
+        out,
+        "needs up to %.0f MB: weights %.0f, KV cache %.0f, workspace %.0f, "
+        "program %.0f; %.0f MB free",
+        (double)budget->stated_bytes / 1e6, (double)budget->memory.weights / 1e6,
+        (double)budget->kv_bytes / 1e6, (double)budget->memory.scratch / 1e6,
+        (double)budget->program_bytes / 1e6, (double)budget->available_bytes / 1e6);
+}

@@ -1,0 +1,35 @@
+/* Memory: what there is, what a run will need, and the refusal before anything large is taken. */
+#ifndef CORE_JOB_BUDGET_H
+#define CORE_JOB_BUDGET_H
+
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/job/settings.h"
+#include "core/model/backend.h"
+
+/* Bytes this process may still take: min(MemAvailable, cgroup limit − cgroup use). */
+uint64_t budget_available_bytes(void);
+/* Largest resident size of this process so far. */
+uint64_t budget_peak_rss_bytes(void);
+
+struct budget {
+    struct backend_memory memory; /* of the backend under the limits */
+    uint64_t kv_bytes;            /* given to the KV cache */
+    uint64_t program_bytes;       /* vocabulary, queues, code: measured before, with a margin */
+    uint64_t stated_bytes;        /* the sum */
+    uint64_t available_bytes;
+};
+
+/* Decide the KV bytes: --kv-memory, else what max_sequences sequences of full context could use, at
+ * most 60 % of what is left beside weights and scratch. STATUS_OVER_LIMIT with numbers and options
+ * named when weights, scratch and the KV of one sequence of `context` tokens do not fit. */
+enum status budget_plan(const struct settings *settings, const struct model *model,
+                        const struct backend *backend, int context, struct budget *budget,
+                        struct error *error);
+
+/* "needs up to 412 MB: weights 106, KV cache 200, workspace 46, program 60; 22.1 GB free" */
+bool budget_describe(const struct budget *budget, struct text *out);
+
+#endif

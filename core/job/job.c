@@ -1,0 +1,320 @@
+/* The engine's side of a job: items are ordered, submitted, followed token by token, and handed to
+ * the writer when they end. What a token means (text, end, stop string) is decided here. */
+#include "core/job/job.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/base/clock.h"
+#include "core/job/generation.h"
+#include "core/job/item_queue.h"
+#include "core/job/order.h"
+#include "core/job/reader.h"
+#include "core/job/writer.h"
+
+enum {
+    READY_ITEMS_MAX = 2048,
+    READY_BYTES_MAX = 256 << 20,
+    FINISHED_ITEMS_MAX = 1024,
+    FINISHED_BYTES_MAX = 256 << 20,
+};
+
+struct run {
+    const struct job *job;
+    struct engine *engine;
+    struct item_queue ready, finished;
+    struct reader *reader;
+    struct writer writer;
+    struct order_window window; /* read, not yet submitted */
+    struct item **active;       /* submitted: [active_count] */
+    size_t active_count, active_capacity;
+    double wait_ms;
+    bool reader_left; /* the reading thread could not be joined */
+    bool left_out;    /* the user stopped and documents were not computed */
+};
+
+static void *reader_thread(void *context) {
+    reader_run(context);
+    return NULL;
+}
+
+static void *writer_thread(void *context) {
+    writer_run(context);
+    return NULL;
+}
+
+static int stop_level(const struct run *run) {
+    return atomic_load(run->job->stop);
+}
+
+/* ---- submitting ---- */
+
+static bool remember_active(struct run *run, struct item *item) {
+    if (run->active_count == run->active_capacity) {
+        size_t capacity = run->active_capacity ? run->active_capacity * 2 : 64;
+        struct item **active = realloc(run->active, capacity * sizeof(struct item *));
+        if (!active)
+            return false;
+        run->active = active;
+        run->active_capacity = capacity;
+    }
+    run->active[run->active_count++] = item;
+    return true;
+}
+
+static void forget_active(struct run *run, const struct item *item) {
+    for (size_t i = 0; i < run->active_count; i++) {
+        if (run->active[i] == item) {
+            run->active[i] = run->active[--run->active_count];
+            return;
+        }
+    }
+}
+
+static void hand_to_writer(struct run *run, struct item *item) {
+    item->finished_ns = clock_now_ns();
+    item_queue_push(&run->finished, item);
+}
+
+static void submit(struct run *run, struct item *item) {
+    struct error error;
+    struct engine_request request = {
+        .tokens = item->tokens,
+        .token_count = item->token_count,
+        .max_tokens = (int)item->settings.max_tokens,
+        .sampling = generation_sampling(&item->settings),
+        .key = item->id_hash,
+        .user = item,
+    };
+    enum status status = remember_active(run, item)
+                             ? engine_submit(run->engine, &request, &item->sequence, &error)
+                             : error_no_memory(&error, "a request");
+    free(item->tokens);
+    item->tokens = NULL;
+    if (status == STATUS_OK)
+        return;
+    forget_active(run, item);
+    item_fail(item, "out_of_memory", error.text);
+    hand_to_writer(run, item);
+}
+
+/* Take what the reader has ready; wait only when there is nothing to compute. */
+static void take_ready(struct run *run) {
+    bool idle = engine_is_idle(run->engine) && order_window_is_empty(&run->window);
+    int64_t started_ns = clock_now_ns();
+    struct item *item = item_queue_pop(&run->ready, idle ? 100 : 0);
+    if (idle)
+        run->wait_ms += clock_ms_between(started_ns, clock_now_ns());
+    while (item) {
+        if (!order_window_add(&run->window, item)) {
+            item_fail(item, "out_of_memory", "out of memory for the queue");
+            hand_to_writer(run, item);
+        }
+        item = order_window_is_full(&run->window) ? NULL : item_queue_pop(&run->ready, 0);
+    }
+}
+
+static void submit_window(struct run *run) {
+    size_t wanted = 2 * (size_t)run->job->settings->max_sequences;
+    if (engine_waiting_count(run->engine) > 0)
+        return;
+    order_window_sort(&run->window);
+    for (size_t i = 0; i < wanted && !order_window_is_empty(&run->window); i++)
+        submit(run, order_window_take(&run->window));
+}
+
+/* ---- following ---- */
+
+static void finish_item(struct run *run, struct item *item) {
+    item->stats = *engine_stats(item->sequence);
+    engine_release(run->engine, item->sequence);
+    item->sequence = NULL;
+    forget_active(run, item);
+    struct job_progress *progress = run->job->progress;
+    atomic_fetch_add(&progress->prompt_tokens_done, item->token_count);
+    hand_to_writer(run, item);
+}
+
+static void follow_event(struct run *run, const struct engine_event *event) {
+    struct item *item = event->user;
+    if (event->kind == ENGINE_TOKEN) {
+        atomic_fetch_add(&run->job->progress->completion_tokens, 1);
+        if (generation_take_token(item, run->job->tokenizer, event->token, event->last))
+            finish_item(run, item);
+        return;
+    }
+    if (event->kind == ENGINE_NOT_A_NUMBER)
+        item_fail(item, "not_a_number",
+                  "the model computed logits that are not finite: the file may be damaged, or the "
+                  "model not made for this number format");
+    else
+        item_fail(item, "never_fits",
+                  "needs more KV memory than the whole budget: raise --kv-memory, lower "
+                  "--max-tokens or use --kv-dtype int8");
+    finish_item(run, item);
+}
+
+/* ---- stopping ---- */
+
+static void drop_item(struct run *run, struct item *item) {
+    if (item->sequence)
+        engine_release(run->engine, item->sequence);
+    item_destroy(item);
+    run->left_out = true;
+}
+
+/* After a stop: waiting documents are dropped, running ones too when it must be now. */
+static void drop_unstarted(struct run *run, bool running_too) {
+    while (!order_window_is_empty(&run->window))
+        drop_item(run, order_window_take(&run->window));
+    for (size_t i = run->active_count; i-- > 0;) {
+        struct item *item = run->active[i];
+        if (!running_too && engine_stats(item->sequence)->scheduled_ns != 0)
+            continue;
+        run->active[i] = run->active[--run->active_count];
+        drop_item(run, item);
+    }
+}
+
+static void heed_stop(struct run *run) {
+    if (stop_level(run) == JOB_GO_ON && !atomic_load(&run->writer.failed))
+        return;
+    item_queue_cancel(&run->ready);
+    bool now = stop_level(run) == JOB_STOP_NOW || atomic_load(&run->writer.failed);
+    run->left_out |= !item_queue_is_drained(&run->ready);
+    drop_unstarted(run, now);
+}
+
+/* ---- the loop ---- */
+
+static bool is_done(struct run *run) {
+    return run->active_count == 0 && order_window_is_empty(&run->window) &&
+           item_queue_is_drained(&run->ready);
+}
+
+static void publish_progress(struct run *run) {
+    struct job_progress *progress = run->job->progress;
+    atomic_store(&progress->running, (long long)engine_running_count(run->engine));
+    atomic_store(&progress->waiting, (long long)engine_waiting_count(run->engine));
+}
+
+static enum status compute_all(struct run *run, struct error *error) {
+    while (!is_done(run)) {
+        heed_stop(run);
+        if (stop_level(run) == JOB_GO_ON && !atomic_load(&run->writer.failed)) {
+            take_ready(run);
+            submit_window(run);
+        }
+        if (engine_is_idle(run->engine)) {
+            if (run->active_count == 0 && stop_level(run) != JOB_GO_ON)
+                return STATUS_OK;
+            continue;
+        }
+        const struct engine_event *events = NULL;
+        size_t event_count = 0;
+        TRY(engine_step(run->engine, &events, &event_count, error));
+        for (size_t i = 0; i < event_count; i++)
+            follow_event(run, &events[i]);
+        publish_progress(run);
+    }
+    return STATUS_OK;
+}
+
+static void fill_outcome(struct run *run, struct job_outcome *outcome) {
+    static const struct reader_totals nothing;
+    const struct reader_totals *reader = run->reader_left ? &nothing : reader_result(run->reader);
+    struct summary *summary = outcome->summary;
+    summary->resumed = reader->resumed;
+    summary->skipped = reader->skipped;
+    summary->read_ms = reader->read_ms;
+    summary->tokenize_ms = reader->tokenize_ms;
+    summary->write_ms = run->writer.write_ms;
+    summary->wait_ms = run->wait_ms;
+    engine_read_totals(run->engine, &summary->engine);
+    outcome->superseded |= reader->superseded;
+    outcome->stopped_by_user = run->left_out || stop_level(run) != JOB_GO_ON;
+    outcome->output_failed = atomic_load(&run->writer.failed) && !run->writer.output_closed;
+    outcome->output_closed = run->writer.output_closed;
+    outcome->read = reader->documents;
+    outcome->failed_by_warning = run->writer.failed_by_warning;
+}
+
+static void report_skipped(struct run *run) {
+    struct text message;
+    text_init(&message, 1 << 16);
+    if (reader_skipped_message(run->reader, &message) && message.length > 0)
+        log_write(run->job->log, LOG_WARNING, "%s", message.bytes);
+    text_deinit(&message);
+}
+
+/* A reader that waits for a pipe cannot be woken: after a stop it is left behind, with what it
+ * uses, until the process ends. */
+static bool join_reader(struct run *run, pthread_t reader) {
+    if (stop_level(run) == JOB_GO_ON && !atomic_load(&run->writer.failed))
+        return pthread_join(reader, NULL) == 0;
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += 1;
+    return pthread_timedjoin_np(reader, NULL, &deadline) == 0;
+}
+
+static enum status run_threads(struct run *run, struct job_outcome *outcome, struct error *error) {
+    pthread_t reader, writer;
+    if (pthread_create(&writer, NULL, writer_thread, &run->writer) != 0)
+        return error_set(error, STATUS_NO_MEMORY, "cannot start the writing thread");
+    if (pthread_create(&reader, NULL, reader_thread, run->reader) != 0) {
+        item_queue_close(&run->finished);
+        pthread_join(writer, NULL);
+        return error_set(error, STATUS_NO_MEMORY, "cannot start the reading thread");
+    }
+    enum status status = compute_all(run, error);
+    item_queue_cancel(&run->ready);
+    drop_unstarted(run, true);
+    run->reader_left = !join_reader(run, reader);
+    item_queue_close(&run->finished);
+    pthread_join(writer, NULL);
+    fill_outcome(run, outcome);
+    if (run->reader_left)
+        return status;
+    report_skipped(run);
+    if (status == STATUS_OK && outcome->output_failed) {
+        *error = run->writer.error;
+        return error->status;
+    }
+    if (status == STATUS_OK && reader_result(run->reader)->status != STATUS_OK) {
+        *error = reader_result(run->reader)->error;
+        return error->status;
+    }
+    return status;
+}
+
+static void destroy_run(struct run *run) {
+    writer_deinit(&run->writer);
+    order_window_deinit(&run->window);
+    item_queue_deinit(&run->finished);
+    free(run->active);
+    if (run->reader_left)
+        return;
+    reader_destroy(run->reader);
+    item_queue_deinit(&run->ready);
+    free(run);
+}
+
+enum status job_run(const struct job *job, struct engine *engine, struct job_outcome *outcome,
+                    struct error *error) {
+    struct run *run = calloc(1, sizeof *run);
+    if (!run)
+        return error_no_memory(error, "the job");
+    run->job = job;
+    run->engine = engine;
+    item_queue_init(&run->ready, READY_ITEMS_MAX, READY_BYTES_MAX);
+    item_queue_init(&run->finished, FINISHED_ITEMS_MAX, FINISHED_BYTES_MAX);
+    order_window_init(&run->window);
+    writer_init(&run->writer, job, &run->finished, outcome->summary);
+    enum status status = reader_create(job, &run->ready, &run->finished, &run->reader, error);
+    if (status == STATUS_OK)
+        status = run_threads(run, outcome, error);
+    destroy_run(run);
+    return status;
+}

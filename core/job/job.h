@@ -1,0 +1,78 @@
+/* A job: all documents of the inputs through the engine into rows. Three kinds of thread: a reader
+ * (read, render, tokenize), the engine's (the caller's own thread), a writer (owns the output
+ * file). Bounded queues between them: memory does not grow with the pile. */
+#ifndef CORE_JOB_JOB_H
+#define CORE_JOB_JOB_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/engine/engine.h"
+#include "core/job/output_log.h"
+#include "core/job/finished_set.h"
+#include "core/job/prompt.h"
+#include "core/job/settings.h"
+#include "core/job/summary.h"
+#include "tokenizer/tokenizer.h"
+
+/* How a run is asked to stop; set by a signal handler. */
+enum job_stop {
+    JOB_GO_ON = 0,
+    JOB_STOP_ADMITTING, /* Ctrl-C: what runs is finished and written */
+    JOB_STOP_NOW,       /* Ctrl-C twice, SIGTERM, SIGHUP: write what is finished, no more */
+};
+
+/* Counters for the progress line, read while the job runs. */
+struct job_progress {
+    _Atomic long long read, done, failed, resumed;
+    _Atomic long long waiting, running;
+    _Atomic long long prompt_tokens_known, prompt_tokens_done, completion_tokens;
+    _Atomic bool reading_ended;
+};
+
+/* One of --prompts' questions; a run with a single prompt has one without id. */
+struct job_question {
+    const char *id;                 /* NULL: the document's own id stands alone */
+    struct prompt_template *prompt; /* NULL: documents bring their own */
+};
+
+struct job {
+    const struct settings *settings;
+    const struct path_list *inputs;
+    const struct tokenizer *tokenizer;
+    struct prompt_setting prompt_setting;
+    const struct job_question *questions;
+    int question_count;
+    const char *model_name;
+    const char *numerics; /* with the KV type: "cpu-avx512-bf16/kv-bf16" */
+    int context;
+    uint64_t settings_hash;
+    struct log *log;
+    struct job_progress *progress;
+    atomic_int *stop;
+
+    /* Resuming: filled by output_scan_rows before the run. */
+    struct finished_set *finished;
+    struct output_log *output;
+    struct output_log *errors; /* NULL: none */
+};
+
+struct job_outcome {
+    struct summary *summary;
+    bool superseded;             /* an id got a new row: publish once more */
+    bool stopped_by_user;        /* documents were left out */
+    bool output_failed;          /* disk full and the like: `error` says what */
+    bool output_closed;          /* the pipe's reader has gone */
+    long long read;              /* documents met */
+    long long failed_by_warning; /* rows with a --fail-on warning */
+};
+
+/* Run to the end. An error is one that ends the whole job (engine, output); rows written before it
+ * stand. */
+enum status job_run(const struct job *job, struct engine *engine, struct job_outcome *outcome,
+                    struct error *error);
+
+#endif

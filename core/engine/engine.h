@@ -46,12 +46,12 @@ struct sequence_stats {
     int64_t scheduled_ns;   /* first step that computed some of it began */
     int64_t first_token_ns; /* first token sampled */
     int64_t last_token_ns;
-    int64_t stalled_ns;     /* running, decoding, but in a step that left it out */
+    int64_t stalled_ns;     /* decoding, but left out of steps: 0, every step has all decoding rows */
     int cached_tokens;      /* prompt tokens found in the prefix index */
     int computed_tokens;    /* prompt tokens computed */
-    int recomputed_tokens;
+    int recomputed_tokens;  /* 0: nothing is preempted */
     int chunks;             /* steps that computed prompt tokens */
-    int preemptions;
+    int preemptions;        /* 0 */
 };
 
 struct sequence; /* engine-owned handle */
@@ -67,7 +67,7 @@ struct engine_event {
     struct sequence *sequence;
     void *user;
     int32_t token;
-    bool last; /* max_tokens reached: nothing more comes from this sequence */
+    bool last; /* nothing more comes from this sequence: max_tokens reached, or one of the other kinds */
 };
 
 struct engine;
@@ -107,14 +107,16 @@ struct engine_totals {
     int64_t decode_rows_ns;
     int64_t sampling_ns, planning_ns, backend_ns;
     double batch_fill;       /* mean rows of a step / rows possible */
-    int64_t pages_peak[MODEL_KV_GROUPS_MAX];
+    int64_t pages_peak[MODEL_KV_GROUPS_MAX];    /* held by sequences at once */
+    int64_t pages_touched[MODEL_KV_GROUPS_MAX]; /* ever written: what they cost in memory */
     int64_t pages_max[MODEL_KV_GROUPS_MAX];
     int running_peak;
 };
 void engine_read_totals(const struct engine *engine, struct engine_totals *totals);
 
-/* Teacher forcing for verify: computes `token_count` tokens of one sequence in chunks of batch_tokens and
- * hands every position's logits to `visit` in order. The engine must be idle. */
+/* Teacher forcing for verify: computes `token_count` (< context) tokens of one sequence and hands every
+ * position's logits to `visit` in order. All rows of a step are sampled, so its chunks are of
+ * min(batch_tokens, max_sequences) tokens. Prefixes are neither used nor left. The engine must be idle. */
 enum status engine_score(struct engine *engine, const int32_t *tokens, int token_count,
                          void (*visit)(void *context, int position, const float *logits),
                          void *context, struct error *error);

@@ -1,0 +1,342 @@
+/* One cycle of the engine: plan (scheduler), compute (decoder over the backend), sample (tasks on
+ * the pool), commit (scheduler), events. Clocks are read here only; everything else a step decides
+ * is a function of the requests. All memory of the cycle is taken at creation. */
+#include "core/engine/engine.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/engine/page_budget.h"
+#include "core/engine/sampler.h"
+#include "core/engine/scheduler.h"
+#include "core/model/decoder.h"
+
+struct engine {
+    const struct model *model;
+    struct backend *backend;
+    struct thread_pool *pool;
+    struct scheduler scheduler;
+
+    int worker_count;
+    struct sampler *samplers;           /* [worker_count] */
+    struct sequence **sampled;          /* [max_sequences]: whose row is sampled */
+    struct scheduler_outcome *outcomes; /* [max_sequences] */
+    const float *logits;                /* of the step being sampled */
+
+    struct engine_event *events; /* [2 × max_sequences]: refusals, then results */
+    size_t event_count;
+    bool delivered; /* the caller has seen the events; after a failed step it has not */
+
+    struct engine_totals totals;
+    double fill_sum; /* over steps, rows / rows possible */
+};
+
+static enum status init_scheduler(struct engine *engine, const struct engine_options *options,
+                                  struct error *error) {
+    if (options->batch_tokens < 1 || options->max_sequences < 1 || options->context < 2)
+        return error_set(error, STATUS_BAD_INPUT,
+                         "batch tokens %d, sequences %d and context %d are too few",
+                         options->batch_tokens, options->max_sequences, options->context);
+    struct backend_limits limits = {
+        .row_count_max = options->batch_tokens + options->max_sequences,
+        .run_count_max = options->max_sequences,
+        .sample_count_max = options->max_sequences,
+        .context_max = options->context,
+        .kv_type = options->kv_type,
+    };
+    struct scheduler_options scheduling = {
+        .batch_tokens = options->batch_tokens,
+        .max_sequences = options->max_sequences,
+        .context = options->context,
+        .score_rows = options->max_sequences,
+        .prefix_cache = options->prefix_cache,
+        .group_count = engine->model->kv_group_count,
+    };
+    struct backend_memory memory =
+        engine->backend->ops->memory(engine->backend, engine->model, &limits);
+    TRY(page_budget_split(engine->model, options, memory.kv_page, limits.page_count_max, error));
+    for (int group = 0; group < scheduling.group_count; group++) {
+        scheduling.groups[group].window = engine->model->kv_groups[group].window;
+        scheduling.groups[group].page_count = limits.page_count_max[group];
+        engine->totals.pages_max[group] = limits.page_count_max[group];
+    }
+    TRY(scheduler_init(&engine->scheduler, &scheduling, error));
+    return engine->backend->ops->reserve(engine->backend, &limits, error);
+}
+
+static enum status init_sampling(struct engine *engine, struct error *error) {
+    size_t sequences = (size_t)engine->scheduler.options.max_sequences;
+    engine->sampled = calloc(sequences, sizeof *engine->sampled);
+    engine->outcomes = calloc(sequences, sizeof *engine->outcomes);
+    engine->events = calloc(2 * sequences, sizeof *engine->events);
+    engine->samplers = calloc((size_t)thread_pool_count(engine->pool), sizeof *engine->samplers);
+    if (!engine->sampled || !engine->outcomes || !engine->events || !engine->samplers)
+        return error_no_memory(error, "the engine");
+    for (; engine->worker_count < thread_pool_count(engine->pool); engine->worker_count++)
+        TRY(sampler_init(&engine->samplers[engine->worker_count], engine->model->vocab_count,
+                         error));
+    return STATUS_OK;
+}
+
+enum status engine_create(const struct model *model, struct backend *backend,
+                          struct thread_pool *pool, const struct engine_options *options,
+                          struct engine **engine, struct error *error) {
+    struct engine *made = calloc(1, sizeof *made);
+    if (!made)
+        return error_no_memory(error, "the engine");
+    made->model = model;
+    made->backend = backend;
+    made->pool = pool;
+    made->delivered = true;
+    enum status status = init_scheduler(made, options, error);
+    if (status == STATUS_OK)
+        status = init_sampling(made, error);
+    if (status != STATUS_OK) {
+        engine_destroy(made);
+        return status;
+    }
+    *engine = made;
+    return STATUS_OK;
+}
+
+void engine_destroy(struct engine *engine) {
+    if (!engine)
+        return;
+    for (int worker = 0; worker < engine->worker_count; worker++)
+        sampler_deinit(&engine->samplers[worker]);
+    scheduler_deinit(&engine->scheduler);
+    free(engine->samplers);
+    free(engine->sampled);
+    free(engine->outcomes);
+    free(engine->events);
+    free(engine);
+}
+
+static enum status check_tokens(const struct engine *engine, const int32_t *tokens, int count,
+                                struct error *error) {
+    for (int i = 0; i < count; i++)
+        if (tokens[i] < 0 || tokens[i] >= engine->model->vocab_count)
+            return error_set(error, STATUS_BAD_INPUT, "token %d at %d is outside the vocabulary",
+                             (int)tokens[i], i);
+    return STATUS_OK;
+}
+
+enum status engine_submit(struct engine *engine, const struct engine_request *request,
+                          struct sequence **sequence, struct error *error) {
+    TRY(sampler_check(&request->sampling, error));
+    TRY(check_tokens(engine, request->tokens, request->token_count, error));
+    TRY(scheduler_submit(&engine->scheduler, request, sequence, error));
+    (*sequence)->stats.submitted_ns = clock_now_ns();
+    return STATUS_OK;
+}
+
+static void sample_row(void *context, int task, int worker) {
+    struct engine *engine = context;
+    const struct sequence *sequence = engine->sampled[task];
+    struct scheduler_outcome *outcome = &engine->outcomes[task];
+    struct sampler_row row = {
+        .logits = engine->logits + (size_t)task * (size_t)engine->model->vocab_count,
+        .history = sequence->tokens,
+        .history_count = sequence->prompt_count + sequence->output_count,
+        .sampling = &sequence->sampling,
+        .key = sequence->key,
+    };
+    outcome->finite = sampler_pick(&engine->samplers[worker], &row, &outcome->token);
+}
+
+static void sample(struct engine *engine, const struct step_plan *plan) {
+    for (int i = 0; i < plan->run_count; i++) {
+        const struct scheduler_run *work = &engine->scheduler.work[i];
+        if (work->first_sample >= 0)
+            engine->sampled[work->first_sample] = work->sequence;
+    }
+    engine->logits = engine->backend->ops->logits_view(engine->backend);
+    if (plan->sample_count > 0)
+        thread_pool_run(engine->pool, plan->sample_count, sample_row, engine);
+}
+
+static void add_event(struct engine *engine, enum engine_event_kind kind,
+                      struct sequence *sequence) {
+    engine->events[engine->event_count++] = (struct engine_event){
+        .kind = kind,
+        .sequence = sequence,
+        .user = sequence->user,
+        .last = sequence->state == SEQUENCE_OVER,
+    };
+}
+
+/* After the commit: what became of each sampled row. */
+static void add_results(struct engine *engine, const struct step_plan *plan, int64_t now_ns) {
+    for (int i = 0; i < plan->run_count; i++) {
+        const struct scheduler_run *work = &engine->scheduler.work[i];
+        if (work->first_sample < 0)
+            continue;
+        const struct scheduler_outcome *outcome = &engine->outcomes[work->first_sample];
+        struct sequence_stats *stats = &work->sequence->stats;
+        if (!outcome->finite) {
+            add_event(engine, ENGINE_NOT_A_NUMBER, work->sequence);
+            continue;
+        }
+        if (stats->first_token_ns == 0)
+            stats->first_token_ns = now_ns;
+        stats->last_token_ns = now_ns;
+        add_event(engine, ENGINE_TOKEN, work->sequence);
+        engine->events[engine->event_count - 1].token = outcome->token;
+    }
+}
+
+/* Before the commit: rows by kind, and the clocks and counts of sequences that just began. */
+static int count_prefill_rows(struct engine *engine, const struct step_plan *plan,
+                              int64_t start_ns) {
+    int rows = 0;
+    for (int i = 0; i < plan->run_count; i++) {
+        const struct scheduler_run *work = &engine->scheduler.work[i];
+        struct sequence_stats *stats = &work->sequence->stats;
+        if (work->prefill)
+            rows += plan->runs[i].row_count;
+        if (stats->scheduled_ns != 0)
+            continue;
+        stats->scheduled_ns = start_ns;
+        engine->totals.cached_tokens += stats->cached_tokens;
+    }
+    return rows;
+}
+
+static void add_totals(struct engine *engine, const struct step_plan *plan, int prefill_rows,
+                       const int64_t *stamps) {
+    struct engine_totals *totals = &engine->totals;
+    const struct scheduler_options *options = &engine->scheduler.options;
+    int64_t step_ns = stamps[3] - stamps[0];
+    int64_t prefill_ns = (int64_t)((double)step_ns * prefill_rows / plan->row_count);
+    totals->steps++;
+    totals->prefill_tokens += prefill_rows;
+    totals->decode_tokens += plan->row_count - prefill_rows;
+    totals->prefill_rows_ns += prefill_ns;
+    totals->decode_rows_ns += step_ns - prefill_ns;
+    totals->planning_ns += stamps[1] - stamps[0];
+    totals->backend_ns += stamps[2] - stamps[1];
+    totals->sampling_ns += stamps[3] - stamps[2];
+    engine->fill_sum += (double)plan->row_count / (options->batch_tokens + options->max_sequences);
+}
+
+static enum status compute(struct engine *engine, const struct step_plan *plan, int64_t start_ns,
+                           struct error *error) {
+    int64_t stamps[4] = {start_ns, clock_now_ns()};
+    TRY(decoder_step(engine->model, engine->backend, plan, error));
+    stamps[2] = clock_now_ns();
+    sample(engine, plan);
+    stamps[3] = clock_now_ns();
+    int prefill_rows = count_prefill_rows(engine, plan, start_ns);
+    scheduler_commit(&engine->scheduler, engine->outcomes);
+    add_results(engine, plan, stamps[3]);
+    add_totals(engine, plan, prefill_rows, stamps);
+    return STATUS_OK;
+}
+
+static enum status deliver(struct engine *engine, const struct engine_event **events,
+                           size_t *event_count) {
+    engine->delivered = true;
+    *events = engine->events;
+    *event_count = engine->event_count;
+    return STATUS_OK;
+}
+
+enum status engine_step(struct engine *engine, const struct engine_event **events,
+                        size_t *event_count, struct error *error) {
+    int64_t start_ns = clock_now_ns();
+    *event_count = 0;
+    if (!engine->delivered && engine->event_count > 0)
+        return deliver(engine, events, event_count);
+    engine->event_count = 0;
+    engine->delivered = false;
+    const struct step_plan *plan = scheduler_plan(&engine->scheduler);
+    for (int i = 0; i < engine->scheduler.refused_count; i++)
+        add_event(engine, ENGINE_NEVER_FITS, engine->scheduler.refused[i]);
+    if (plan->row_count > 0)
+        TRY(compute(engine, plan, start_ns, error));
+    assert(!scheduler_check(&engine->scheduler));
+    return deliver(engine, events, event_count);
+}
+
+bool engine_is_idle(const struct engine *engine) {
+    return engine->scheduler.waiting.count == 0 && engine->scheduler.running_count == 0 &&
+           (engine->delivered || engine->event_count == 0);
+}
+
+size_t engine_waiting_count(const struct engine *engine) {
+    return engine->scheduler.waiting.count;
+}
+
+size_t engine_running_count(const struct engine *engine) {
+    return (size_t)engine->scheduler.running_count;
+}
+
+const struct sequence_stats *engine_stats(const struct sequence *sequence) {
+    return &sequence->stats;
+}
+
+/* Events that a failed step left for the next one die with their sequence. */
+static void forget_events(struct engine *engine, const struct sequence *sequence) {
+    size_t kept = 0;
+    for (size_t i = 0; i < engine->event_count; i++)
+        if (engine->events[i].sequence != sequence)
+            engine->events[kept++] = engine->events[i];
+    engine->event_count = kept;
+}
+
+void engine_release(struct engine *engine, struct sequence *sequence) {
+    if (!engine->delivered)
+        forget_events(engine, sequence);
+    scheduler_release(&engine->scheduler, sequence);
+}
+
+void engine_read_totals(const struct engine *engine, struct engine_totals *totals) {
+    *totals = engine->totals;
+    if (totals->steps > 0)
+        totals->batch_fill = engine->fill_sum / (double)totals->steps;
+    totals->running_peak = engine->scheduler.running_peak;
+    for (int group = 0; group < engine->scheduler.options.group_count; group++) {
+        totals->pages_peak[group] = engine->scheduler.pools[group].used_peak;
+        totals->pages_touched[group] = engine->scheduler.pools[group].fresh;
+    }
+}
+
+struct score {
+    struct sequence *sequence;
+    void (*visit)(void *context, int position, const float *logits);
+    void *context;
+};
+
+static enum status score_step(struct engine *engine, const struct score *score,
+                              struct error *error) {
+    const struct step_plan *plan = scheduler_plan(&engine->scheduler);
+    if (plan->row_count == 0)
+        return error_set(error, STATUS_OVER_LIMIT,
+                         "%d tokens need more KV pages than there are; give more with --kv-memory",
+                         score->sequence->prompt_count);
+    TRY(decoder_step(engine->model, engine->backend, plan, error));
+    const float *logits = engine->backend->ops->logits_view(engine->backend);
+    for (int row = 0; row < plan->sample_count; row++)
+        score->visit(score->context, plan->runs[0].position_first + row,
+                     logits + (size_t)row * (size_t)engine->model->vocab_count);
+    scheduler_commit(&engine->scheduler, NULL);
+    return STATUS_OK;
+}
+
+enum status engine_score(struct engine *engine, const int32_t *tokens, int token_count,
+                         void (*visit)(void *context, int position, const float *logits),
+                         void *context, struct error *error) {
+    struct engine_request request = {.tokens = tokens, .token_count = token_count, .max_tokens = 1};
+    struct score score = {.visit = visit, .context = context};
+    if (!engine_is_idle(engine))
+        return error_set(error, STATUS_BAD_INPUT, "scoring needs an idle engine");
+    TRY(check_tokens(engine, tokens, token_count, error));
+    TRY(scheduler_submit(&engine->scheduler, &request, &score.sequence, error));
+    score.sequence->every_row = true;
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && score.sequence->state != SEQUENCE_OVER)
+        status = score_step(engine, &score, error);
+    scheduler_release(&engine->scheduler, score.sequence);
+    return status;
+}

@@ -1,0 +1,128 @@
+/* A trial: every thread waits at a gate until all have arrived, works, and stamps its time; the
+ * rate is the work of all over the time from the first start to the last end. */
+#include "core/kernels/ceilings.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+
+enum {
+    TRIALS = 12,
+    SPIN_ROUNDS = 40000,
+    READ_BYTES_A_TRIAL = 32 << 20, /* small buffers are read again and again up to this */
+    ALIGNMENT = 4096,
+};
+
+static const size_t read_sizes[CEILINGS_READ_COUNT] = {24u << 10, 384u << 10, 6u << 20, 128u << 20};
+
+struct stamp {
+    int64_t start, end;
+    double work;
+    float sink;
+};
+
+struct trial {
+    const struct linear_kernels *kernels;
+    int thread_count;
+    atomic_int arrived;
+    struct stamp *stamps; /* [thread_count] */
+    char *buffers;        /* [thread_count][buffer_bytes] */
+    size_t buffer_bytes;
+    size_t read_bytes; /* of the buffer; 0: spin instead */
+};
+
+static void wait_for_all(struct trial *trial) {
+    atomic_fetch_add(&trial->arrived, 1);
+    while (atomic_load(&trial->arrived) < trial->thread_count)
+        ;
+}
+
+/* A task waits for all others, so each thread takes exactly one. */
+static void run_task(void *context, int task, int worker) {
+    (void)worker;
+    struct trial *trial = context;
+    struct stamp *stamp = &trial->stamps[task];
+    const char *buffer = trial->buffers + (size_t)task * trial->buffer_bytes;
+    wait_for_all(trial);
+    stamp->start = clock_now_ns();
+    if (trial->read_bytes == 0) {
+        stamp->work = (double)trial->kernels->spin(SPIN_ROUNDS, &stamp->sink);
+    } else {
+        size_t repeats = (READ_BYTES_A_TRIAL + trial->read_bytes - 1) / trial->read_bytes;
+        uint64_t mix = 0;
+        for (size_t i = 0; i < repeats; i++)
+            mix ^= trial->kernels->read(buffer, trial->read_bytes);
+        stamp->sink = (float)(mix & 1); /* keeps the reads alive */
+        stamp->work = (double)repeats * (double)trial->read_bytes;
+    }
+    stamp->end = clock_now_ns();
+}
+
+static void touch_task(void *context, int task, int worker) {
+    (void)worker;
+    struct trial *trial = context;
+    wait_for_all(trial);
+    memset(trial->buffers + (size_t)task * trial->buffer_bytes, 1, trial->buffer_bytes);
+}
+
+static double rate(const struct trial *trial) {
+    int64_t start = trial->stamps[0].start, end = trial->stamps[0].end;
+    double work = 0;
+    for (int i = 0; i < trial->thread_count; i++) {
+        if (trial->stamps[i].start < start)
+            start = trial->stamps[i].start;
+        if (trial->stamps[i].end > end)
+            end = trial->stamps[i].end;
+        work += trial->stamps[i].work;
+    }
+    return end > start ? work / ((double)(end - start) * 1e-9) : 0;
+}
+
+static double best_rate(struct trial *trial, struct thread_pool *pool, int thread_count,
+                        size_t read_bytes) {
+    double best = 0;
+    trial->thread_count = thread_count;
+    trial->read_bytes = read_bytes;
+    int trials = read_bytes > READ_BYTES_A_TRIAL ? TRIALS / 4 : TRIALS;
+    for (int i = 0; i < trials; i++) {
+        atomic_store(&trial->arrived, 0);
+        thread_pool_run(pool, thread_count, run_task, trial);
+        double found = rate(trial);
+        if (found > best)
+            best = found;
+    }
+    return best;
+}
+
+static void measure(struct trial *trial, struct thread_pool *pool, struct ceilings *ceilings) {
+    int threads = thread_pool_count(pool);
+    trial->thread_count = threads;
+    atomic_store(&trial->arrived, 0);
+    thread_pool_run(pool, threads, touch_task, trial);
+    ceilings->flops_one = best_rate(trial, pool, 1, 0);
+    ceilings->flops_all = best_rate(trial, pool, threads, 0);
+    for (int i = 0; i < CEILINGS_READ_COUNT; i++)
+        ceilings->read[i] = (struct ceilings_read){
+            .bytes = read_sizes[i],
+            .one = best_rate(trial, pool, 1, read_sizes[i]),
+            .all = best_rate(trial, pool, threads, read_sizes[i]),
+        };
+}
+
+enum status ceilings_measure(const struct linear_kernels *kernels, struct thread_pool *pool,
+                             struct ceilings *ceilings, struct error *error) {
+    size_t threads = (size_t)thread_pool_count(pool);
+    struct trial trial = {.kernels = kernels, .buffer_bytes = read_sizes[CEILINGS_READ_COUNT - 1]};
+    trial.stamps = calloc(threads, sizeof *trial.stamps);
+    trial.buffers = aligned_alloc(ALIGNMENT, threads * trial.buffer_bytes);
+    enum status status = STATUS_OK;
+    if (trial.stamps == NULL || trial.buffers == NULL)
+        status = error_no_memory(error, "buffers to measure the machine with");
+    else
+        measure(&trial, pool, ceilings);
+    free(trial.stamps);
+    free(trial.buffers);
+    return status;
+}

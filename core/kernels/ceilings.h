@@ -1,0 +1,30 @@
+/* What this machine can do at most, measured: the instruction set's product rate with everything in
+ * registers, and reading alone at sizes that lie in each cache level and in memory. Floors of
+ * kernels are computed from these. Best of many short trials, because a shared machine only ever
+ * makes things slower; under 0.3 s in all. Never used to choose a path: that would make results
+ * depend on timing. */
+#ifndef CORE_KERNELS_CEILINGS_H
+#define CORE_KERNELS_CEILINGS_H
+
+#include "core/base/error.h"
+#include "core/base/thread_pool.h"
+#include "core/kernels/kernels.h"
+
+enum { CEILINGS_READ_COUNT = 4 };
+
+struct ceilings_read {
+    size_t bytes; /* a thread's own buffer */
+    double one;   /* bytes a second, one thread */
+    double all;   /* bytes a second, all threads of the pool together */
+};
+
+struct ceilings {
+    double flops_one; /* FLOP a second of the unit, one thread */
+    double flops_all;
+    struct ceilings_read read[CEILINGS_READ_COUNT]; /* ascending sizes; the last is memory */
+};
+
+enum status ceilings_measure(const struct linear_kernels *kernels, struct thread_pool *pool,
+                             struct ceilings *ceilings, struct error *error);
+
+#endif

@@ -6,14 +6,14 @@
 A case is NAME.sh, run by sh in an empty folder of its own, with
     SHEAF      the program            SAMPLES    the samples/ folder of the repository
     TINY       the tiny models        CASE       the folder the case stands in
+    MODELS     where scripts/fetch_model puts models: a case that needs one that is absent skips
     SANITIZER  what the program was built with ("" for nothing)
 Beside it stand, where they matter:
     NAME.stdout  the exact output (none: empty)
     NAME.stderr  patterns, a line each: `*` stands for any text, a line `...` for any lines (none:
                  empty)
     NAME.exit    the exit status (none: 0)
-In what is compared, the folder of the run, TINY, SAMPLES, CASE and SHEAF are written by those names
-($DIR for the first). A case that exits with 77 is skipped; its last line on stderr says why.
+In what is compared, the folder of the run is written $DIR, and the other paths by their names. A case that exits with 77 is skipped; its last line on stderr says why.
 --bless writes what came out as what is expected; stderr only where it did not match.
 """
 
@@ -28,10 +28,12 @@ from pathlib import Path
 
 SKIPPED = 77
 TIMEOUT_S = 240
+PLACES = ("SHEAF", "TINY", "SAMPLES", "MODELS", "CASE")
 
 
 def environment(options, case, folder):
     """Nothing of the user's settings reaches the program."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     kept = {name: os.environ[name] for name in ("PATH", "ASAN_OPTIONS", "TSAN_OPTIONS", "TMPDIR")
             if name in os.environ}
     return kept | {
@@ -41,6 +43,7 @@ def environment(options, case, folder):
         "SHEAF": options.sheaf,
         "TINY": options.tiny,
         "SAMPLES": options.samples,
+        "MODELS": os.path.join(cache, "sheaf", "models"),
         "SANITIZER": options.sanitizer,
         "CASE": str(case.parent),
     }
@@ -70,7 +73,7 @@ def run(options, case):
             timeout=TIMEOUT_S,
             check=False,
         )
-        places = {name: variables[name] for name in ("SHEAF", "TINY", "SAMPLES", "CASE")}
+        places = {name: variables[name] for name in PLACES}
         places["DIR"] = folder
         outputs = [
             named(stream.decode("utf-8", "backslashreplace"), places)
@@ -162,7 +165,7 @@ def main(arguments):
         print(f"{case.name}: still running after {TIMEOUT_S} s")
         return 1
     if status == SKIPPED:
-        print(f"SKIPPED: {stderr.strip().splitlines()[-1] if stderr.strip() else 'no reason given'}")
+        print("SKIPPED:", (stderr.strip() or "no reason given").splitlines()[-1])
         return SKIPPED
     if options.bless:
         bless(case, status, stdout, stderr)

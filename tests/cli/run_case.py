@@ -13,7 +13,8 @@ Beside it stand, where they matter:
     NAME.stderr  patterns, a line each: `*` stands for any text, a line `...` for any lines (none:
                  empty)
     NAME.exit    the exit status (none: 0)
-In what is compared, the folder of the run is written $DIR, and the other paths by their names. A case that exits with 77 is skipped; its last line on stderr says why.
+In what is compared, the folder of the run is written $DIR, and the other paths by their names.
+A case that exits with 77 is skipped; its last line on stderr says why.
 --bless writes what came out as what is expected; stderr only where it did not match.
 """
 

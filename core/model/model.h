@@ -1,6 +1,7 @@
-/* A loaded model: configuration, weights by slot, and the compiled list of ops that is its forward pass.
- * An architecture is a YAML description (families/<name>.yaml, or a user's own file); nothing in C knows
- * a family by name. Tensors stay borrowed views into the mapped file; backends copy what they need. */
+/* A loaded model: configuration, weights by slot, and the compiled list of ops that is its forward
+ * pass. An architecture is a YAML description (families/<name>.yaml, or a user's own file); nothing
+ * in C knows a family by name. Tensors stay borrowed views into the mapped file; backends copy what
+ * they need. */
 #ifndef CORE_MODEL_MODEL_H
 #define CORE_MODEL_MODEL_H
 
@@ -77,15 +78,15 @@ struct op_norm {
 };
 
 struct op_attention {
-    int kv_group;          /* which KV pool group */
-    int layer_in_group;    /* which layer of the group's pages */
-    int window;            /* 0: all; else a position sees the last `window` positions, itself included */
+    int kv_group;       /* which KV pool group */
+    int layer_in_group; /* which layer of the group's pages */
+    int window; /* 0: all; else a position sees the last `window` positions, itself included */
     const struct rope *rope;
     const struct tensor *q_norm; /* [head_dim] rms norm of each q head before rope, or NULL */
     const struct tensor *k_norm;
     float norm_epsilon;
-    float scale;           /* on q·k */
-    float softcap;         /* 0: none; else cap × tanh(score / cap) */
+    float scale;   /* on q·k */
+    float softcap; /* 0: none; else cap × tanh(score / cap) */
     struct linear qkv;
     struct linear out;
 };
@@ -119,8 +120,9 @@ struct kv_group {
 };
 
 struct model {
-    char family[32];   /* description's name: "llama" */
-    char name[128];    /* for rows: file name without .gguf and quant suffix, lower case, blanks to '-' */
+    char family[32]; /* description's name: "llama" */
+    char name[128]; /* for rows: file name without .gguf and quant suffix, lower case, blanks to '-'
+                     */
     int layer_count;
     int width;
     int head_count;
@@ -128,9 +130,9 @@ struct model {
     int head_dim;
     int ffn_width;
     int vocab_count;
-    int context_max;   /* the model's own limit, tokens */
+    int context_max; /* the model's own limit, tokens */
     int op_count;
-    struct op *ops;    /* [op_count], layers unrolled */
+    struct op *ops; /* [op_count], layers unrolled */
     int linear_count;
     int kv_group_count;
     struct kv_group kv_groups[MODEL_KV_GROUPS_MAX];
@@ -141,7 +143,8 @@ struct model {
 };
 
 /* Open and compile. `architecture_path` may be NULL: the built-in descriptions are matched by
- * general.architecture. Missing, extra or misshapen tensors are named with what was expected and found. */
+ * general.architecture. Missing, extra or misshapen tensors are named with what was expected and
+ * found. */
 enum status model_open(const char *path, const char *architecture_path, struct model **model,
                        struct error *error);
 void model_close(struct model *model);

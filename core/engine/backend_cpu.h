@@ -6,7 +6,8 @@
 #include "core/base/thread_pool.h"
 #include "core/model/backend.h"
 
-/* `pool` is borrowed and must outlive the backend. The numeric path follows from the features alone. */
+/* `pool` is borrowed and must outlive the backend. The numeric path follows from the features
+ * alone. */
 enum status backend_cpu_create(struct thread_pool *pool, const struct cpu_features *features,
                                struct backend **backend, struct error *error);
 

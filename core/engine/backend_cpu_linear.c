@@ -1,0 +1,146 @@
+/* Matmuls of the CPU backend. The input rows are rounded to the unit's format once; a task then
+ * unpacks one block of 64 weight columns, chunk by chunk, and multiplies its rows by it. */
+#include "core/engine/backend_cpu_state.h"
+
+#include <string.h>
+
+enum {
+    ROWS_MAX = 512, /* of a task: input chunk, panel and output stay in the second-level cache */
+    ROWS_MIN = 32,
+    UNPACK_AS_ROWS = 8, /* unpacking a panel costs about as much as this many rows */
+};
+
+struct matmul {
+    struct backend_cpu *cpu;
+    const struct tile_set *set;
+    const int32_t *row_numbers; /* rows of `from` to take, or NULL: all in order */
+    int row_count;
+    struct cpu_rows from;
+    float *out;
+    size_t out_stride;
+    const float *bias; /* [out] or NULL */
+    int row_parts;
+    float softcap; /* logits */
+};
+
+static void convert_rows(void *context, int first, int end) {
+    const struct matmul *matmul = context;
+    const struct cpu_scratch *scratch = &matmul->cpu->scratch;
+    const struct linear_kernels *kernels = matmul->cpu->kernels.linear;
+    int in = matmul->set->in;
+    size_t used = kernels->unit == UNIT_BF16 ? sizeof(uint16_t) : sizeof(float);
+    for (int r = first; r < end; r++) {
+        size_t row = (size_t)(matmul->row_numbers != NULL ? matmul->row_numbers[r] : r);
+        char *out = scratch->unit_rows + (size_t)r * scratch->unit_stride;
+        kernels->convert_row(matmul->from.values + row * matmul->from.stride, in, out);
+        if (in % 2 != 0)
+            memset(out + (size_t)in * used, 0, used);
+    }
+}
+
+static void multiply_block(void *context, int task, int worker) {
+    const struct matmul *matmul = context;
+    const struct backend_cpu *cpu = matmul->cpu;
+    const struct cpu_scratch *scratch = &cpu->scratch;
+    int block_number = task / matmul->row_parts, part = task % matmul->row_parts;
+    int first = (int)((int64_t)matmul->row_count * part / matmul->row_parts);
+    int end = (int)((int64_t)matmul->row_count * (part + 1) / matmul->row_parts);
+    struct tile_block block = tile_set_block(matmul->set, block_number);
+    struct linear_task rows = {
+        .rows = scratch->unit_rows + (size_t)first * scratch->unit_stride,
+        .row_stride = scratch->unit_stride,
+        .row_count = end - first,
+        .out = matmul->out + (size_t)first * matmul->out_stride,
+        .out_stride = matmul->out_stride,
+        .panel = scratch->panels + (size_t)worker * scratch->panel_bytes,
+    };
+    linear_multiply_block(cpu->kernels.linear, &block, &rows);
+    for (int r = 0; matmul->bias != NULL && r < rows.row_count; r++)
+        cpu->kernels.elementwise->add(rows.out + (size_t)r * rows.out_stride + block.out_first,
+                                      matmul->bias + block.out_first, block.out_count);
+}
+
+/* Into how many parts the rows are cut: tasks that divide evenly over the workers against unpacking
+ * each block once a part. */
+static int choose_row_parts(int row_count, int block_count, int worker_count) {
+    int best = 1;
+    int64_t best_cost = INT64_MAX;
+    for (int parts = 1; parts == 1 || row_count / parts >= ROWS_MIN; parts++) {
+        int rows = (row_count + parts - 1) / parts;
+        int64_t rounds = ((int64_t)block_count * parts + worker_count - 1) / worker_count;
+        int64_t cost = rounds * (rows + UNPACK_AS_ROWS);
+        if (rows <= ROWS_MAX && cost < best_cost)
+            best = parts, best_cost = cost;
+    }
+    return best;
+}
+
+static void run(struct matmul *matmul) {
+    struct backend_cpu *cpu = matmul->cpu;
+    size_t in = (size_t)matmul->set->in;
+    struct cpu_row_loop convert = {convert_rows, matmul, matmul->row_count, in};
+    backend_cpu_tasks_over_rows(cpu, &convert);
+    matmul->row_parts =
+        choose_row_parts(matmul->row_count, matmul->set->block_count, cpu->worker_count);
+    backend_cpu_tasks_run(cpu, matmul->set->block_count * matmul->row_parts,
+                          in * (size_t)matmul->set->out, multiply_block, matmul);
+}
+
+/* The parts' biases side by side, or NULL when no part has one. */
+static const float *read_biases(struct backend_cpu *cpu, const struct linear *linear) {
+    float *biases = cpu->scratch.vector;
+    bool any = false;
+    for (int i = 0; i < linear->part_count; i++)
+        any = any || linear->biases[i] != NULL;
+    for (int i = 0; any && i < linear->part_count; i++) {
+        size_t count = (size_t)linear->parts[i]->row_count;
+        if (linear->biases[i] != NULL)
+            backend_cpu_weights_read_vector(linear->biases[i], biases);
+        else
+            memset(biases, 0, count * sizeof *biases);
+        biases += count;
+    }
+    return any ? cpu->scratch.vector : NULL;
+}
+
+void backend_cpu_linear(struct backend *backend, const struct linear *linear, enum activation from,
+                        enum activation to) {
+    struct backend_cpu *cpu = backend_cpu_of(backend);
+    struct cpu_rows out = cpu->scratch.activations[to];
+    struct matmul matmul = {.cpu = cpu,
+                            .set = &cpu->tiles[linear->id],
+                            .row_count = cpu->plan->row_count,
+                            .from = cpu->scratch.activations[from],
+                            .out = out.values,
+                            .out_stride = out.stride,
+                            .bias = read_biases(cpu, linear)};
+    run(&matmul);
+}
+
+static void cap_rows(void *context, int first, int end) {
+    const struct matmul *matmul = context;
+    for (int r = first; r < end; r++)
+        matmul->cpu->kernels.elementwise->softcap(matmul->out + (size_t)r * matmul->out_stride,
+                                                  matmul->set->out, matmul->softcap);
+}
+
+void backend_cpu_linear_logits(struct backend *backend, const struct op_logits *op) {
+    struct backend_cpu *cpu = backend_cpu_of(backend);
+    if (cpu->plan->sample_count == 0)
+        return;
+    struct matmul matmul = {.cpu = cpu,
+                            .set = &cpu->tiles[op->head.id],
+                            .row_numbers = cpu->plan->sample_rows,
+                            .row_count = cpu->plan->sample_count,
+                            .from = cpu->scratch.activations[ACTIVATION_HIDDEN],
+                            .out = cpu->scratch.logits,
+                            .out_stride = (size_t)cpu->model->vocab_count,
+                            .bias = read_biases(cpu, &op->head),
+                            .softcap = op->softcap};
+    run(&matmul);
+    if (op->softcap > 0) {
+        struct cpu_row_loop loop = {cap_rows, &matmul, matmul.row_count,
+                                    8 * (size_t)cpu->model->vocab_count};
+        backend_cpu_tasks_over_rows(cpu, &loop);
+    }
+}

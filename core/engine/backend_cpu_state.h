@@ -1,0 +1,169 @@
+/* The CPU backend's parts, for backend_cpu*.c only.
+ *
+ * Memory is taken in three places: weight tiles in prepare, the KV areas (address space, touched
+ * page by page) and one scratch area in reserve. A step allocates nothing. */
+#ifndef CORE_ENGINE_BACKEND_CPU_STATE_H
+#define CORE_ENGINE_BACKEND_CPU_STATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/thread_pool.h"
+#include "core/kernels/attention_block.h"
+#include "core/kernels/kernels.h"
+#include "core/kernels/tile.h"
+#include "core/model/backend.h"
+
+enum { CPU_SPLIT_TASKS = 4 }; /* fewer attention tasks a worker: spans are spread over tasks */
+
+/* A buffer of the step's rows. */
+struct cpu_rows {
+    float *values;
+    size_t stride; /* floats */
+};
+
+/* Consecutive positions of a run in one KV page. */
+struct cpu_piece {
+    const struct step_run *run;
+    int row_first;
+    int position_first;
+    int count;
+};
+
+/* Consecutive positions of a run that a task attends together. */
+struct cpu_block {
+    const struct step_run *run;
+    int row_first;
+    int position_first;
+    int count;
+    size_t state; /* floats before its span states, when spans are spread over tasks */
+};
+
+/* One span of a block, when spans are spread over tasks. */
+struct cpu_span_task {
+    int block;
+    int span;
+};
+
+/* Rotary tables of a step: one a distinct rope of the model. */
+struct cpu_rope_table {
+    const struct rope *rope;
+    float *cosines; /* [rows][dims / 2] */
+    float *sines;   /* [rows][dims / 2] */
+};
+
+/* Everything that lies in the scratch area, its pointers set by backend_cpu_memory_lay_out. */
+struct cpu_scratch {
+    struct cpu_rows activations[ACTIVATION_COUNT];
+    char *unit_rows; /* [rows][largest input] in unit format */
+    size_t unit_stride;
+    float *logits; /* [samples][vocab] */
+    float *vector; /* a norm weight, a bias */
+    float *vector_second;
+    char *panels; /* [workers][panel_bytes] */
+    size_t panel_bytes;
+    char *attention; /* [workers][attention_bytes] */
+    size_t attention_bytes;
+    struct cpu_rope_table *ropes; /* [rope_count] */
+    int rope_count;
+    struct cpu_piece *pieces;
+    int piece_max;
+    struct cpu_block *blocks;
+    int block_max;
+    struct cpu_span_task *span_tasks;
+    int span_task_max;
+    float *states; /* of span tasks, all KV heads */
+    size_t state_floats_max;
+};
+
+struct backend_cpu {
+    struct backend base;
+    struct thread_pool *pool; /* borrowed */
+    int worker_count;
+    struct kernels kernels;
+    const struct model *model; /* borrowed, from prepare on */
+    struct tile_set *tiles;    /* [linear_count] by linear.id */
+    int tile_count;
+    struct backend_limits limits;
+    char *kv[MODEL_KV_GROUPS_MAX];
+    size_t kv_bytes[MODEL_KV_GROUPS_MAX];
+    char *scratch_memory;
+    size_t scratch_bytes;
+    struct cpu_scratch scratch;
+    const struct step_plan *plan; /* of the step in progress */
+    int piece_count;
+    int block_count;
+    size_t attention_values; /* a measure of the step's attention, for the choice of threads */
+};
+
+static inline struct backend_cpu *backend_cpu_of(struct backend *backend) {
+    return (struct backend_cpu *)backend;
+}
+
+/* ---- backend_cpu_tasks.c ---- */
+
+/* Runs the tasks on the pool, or here when all of them together touch few values: waking the other
+ * workers costs a few microseconds. */
+void backend_cpu_tasks_run(struct backend_cpu *cpu, int task_count, size_t value_count,
+                           void (*function)(void *context, int task, int worker), void *context);
+
+/* function(context, first, end) over parts of [0, row_count). */
+struct cpu_row_loop {
+    void (*function)(void *context, int row_first, int row_end);
+    void *context;
+    int row_count;
+    size_t values_per_row;
+};
+void backend_cpu_tasks_over_rows(struct backend_cpu *cpu, const struct cpu_row_loop *loop);
+
+/* ---- backend_cpu_memory.c ---- */
+
+/* Sets the pointers of `scratch` into `memory` (NULL: only counts) and returns the bytes. */
+size_t backend_cpu_memory_lay_out(const struct backend_cpu *cpu, const struct model *model,
+                                  const struct backend_limits *limits, char *memory,
+                                  struct cpu_scratch *scratch);
+struct backend_memory backend_cpu_memory_need(const struct backend *backend,
+                                              const struct model *model,
+                                              const struct backend_limits *limits);
+enum status backend_cpu_memory_reserve(struct backend *backend, const struct backend_limits *limits,
+                                       struct error *error);
+void backend_cpu_memory_release(struct backend_cpu *cpu);
+
+/* Whether two ropes have the same tables, pairing aside. */
+bool backend_cpu_memory_same_rope(const struct rope *a, const struct rope *b);
+
+enum attention_page_type backend_cpu_memory_page_type(enum kv_type type);
+/* Bytes of one page of a group: [layer][KV head] parts of attention_page_bytes. */
+size_t backend_cpu_memory_page_bytes(const struct model *model, int kv_group, enum kv_type type);
+
+/* ---- backend_cpu_weights.c ---- */
+
+enum status backend_cpu_weights_prepare(struct backend *backend, const struct model *model,
+                                        struct error *error);
+uint64_t backend_cpu_weights_bytes(const struct model *model);
+void backend_cpu_weights_release(struct backend_cpu *cpu);
+
+/* A small vector (norm weight, bias) as fp32 in `out`. */
+void backend_cpu_weights_read_vector(const struct tensor *tensor, float *out);
+
+/* ---- backend_cpu_linear.c ---- */
+
+void backend_cpu_linear(struct backend *backend, const struct linear *linear, enum activation from,
+                        enum activation to);
+void backend_cpu_linear_logits(struct backend *backend, const struct op_logits *op);
+
+/* ---- backend_cpu_rows.c ---- */
+
+void backend_cpu_rows_embed(struct backend *backend, const struct op_embed *op);
+void backend_cpu_rows_norm(struct backend *backend, const struct op_norm *op);
+void backend_cpu_rows_activation(struct backend *backend, enum gate_kind gate);
+void backend_cpu_rows_add_residual(struct backend *backend);
+
+/* ---- backend_cpu_attention.c ---- */
+
+/* Pieces, blocks and rotary tables of a step. */
+void backend_cpu_attention_begin(struct backend_cpu *cpu);
+void backend_cpu_attention_write(struct backend *backend, const struct op_attention *op);
+void backend_cpu_attention_run(struct backend *backend, const struct op_attention *op);
+
+#endif

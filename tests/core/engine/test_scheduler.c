@@ -1,0 +1,590 @@
+/* The scheduler alone, over pages that remember (fake_device.h): whatever the workload, every sequence
+ * gets the tokens it would get alone, no page leaks, and all invariants hold after every step. */
+#include <criterion/criterion.h>
+
+#include "core/engine/scheduler.h"
+#include "fake_device.h"
+
+enum { VOCAB = 251, PAGE = KV_PAGE_TOKENS };
+
+struct rig {
+    struct scheduler scheduler;
+    struct fake_device device;
+    struct scheduler_outcome outcomes[256];
+    int steps;
+    int64_t prefill_rows;
+};
+
+static void rig_open(struct rig *rig, struct scheduler_options options) {
+    *rig = (struct rig){0};
+    options.score_rows = options.score_rows ? options.score_rows : 8;
+    cr_assert_eq(scheduler_init(&rig->scheduler, &options, NULL), STATUS_OK);
+    rig->device.group_count = options.group_count;
+    for (int group = 0; group < options.group_count; group++) {
+        rig->device.windows[group] = options.groups[group].window;
+        rig->device.page_count[group] = options.groups[group].page_count;
+    }
+    fake_open(&rig->device);
+}
+
+static void rig_close(struct rig *rig) {
+    scheduler_deinit(&rig->scheduler);
+    fake_close(&rig->device);
+}
+
+static struct sequence *submit(struct rig *rig, const int32_t *tokens, int count, int max_tokens) {
+    struct sequence *sequence;
+    struct engine_request request = {.tokens = tokens, .token_count = count,
+                                     .max_tokens = max_tokens};
+    cr_assert_eq(scheduler_submit(&rig->scheduler, &request, &sequence, NULL), STATUS_OK);
+    return sequence;
+}
+
+/* `count` tokens that share nothing with those of another seed. */
+static struct sequence *submit_alone(struct rig *rig, int seed, int count, int max_tokens) {
+    int32_t tokens[8192];
+    for (int i = 0; i < count; i++)
+        tokens[i] = (int32_t)(fake_mix((uint64_t)seed, (uint64_t)i) % VOCAB);
+    return submit(rig, tokens, count, max_tokens);
+}
+
+static void check_plan(const struct rig *rig, const struct step_plan *plan) {
+    const struct scheduler_options *options = &rig->scheduler.options;
+    int rows = 0, prefill = 0;
+    for (int i = 0; i < plan->run_count; i++) {
+        const struct step_run *run = &plan->runs[i];
+        cr_assert_eq(run->row_first, rows);
+        cr_assert_gt(run->row_count, 0);
+        rows += run->row_count;
+        if (rig->scheduler.work[i].prefill)
+            prefill += run->row_count;
+        else
+            cr_assert_eq(run->row_count, 1);
+    }
+    cr_assert_eq(rows, plan->row_count);
+    cr_assert_leq(prefill, options->batch_tokens);
+    cr_assert_leq(plan->run_count, options->max_sequences);
+    for (int i = 1; i < plan->sample_count; i++)
+        cr_assert_lt(plan->sample_rows[i - 1], plan->sample_rows[i]);
+    for (int i = 0; i < rig->scheduler.running_count; i++) {
+        int known = rig->scheduler.running[i]->output_count;
+        bool planned = false;
+        for (int r = 0; r < plan->run_count; r++)
+            planned |= rig->scheduler.work[r].sequence == rig->scheduler.running[i];
+        cr_assert(known == 0 || planned, "a decoding sequence was left out of a step");
+    }
+}
+
+/* One step; false when there was nothing to compute. */
+static bool rig_step(struct rig *rig) {
+    uint64_t values[256];
+    const struct step_plan *plan = scheduler_plan(&rig->scheduler);
+    check_plan(rig, plan);
+    cr_assert_null(scheduler_check(&rig->scheduler), "%s", scheduler_check(&rig->scheduler));
+    if (plan->row_count == 0)
+        return false;
+    for (int i = 0; i < plan->run_count; i++)
+        rig->prefill_rows += rig->scheduler.work[i].prefill ? plan->runs[i].row_count : 0;
+    fake_compute(&rig->device, plan, values);
+    for (int i = 0; i < plan->sample_count; i++)
+        rig->outcomes[i] = (struct scheduler_outcome){fake_token(values[i], VOCAB), true};
+    scheduler_commit(&rig->scheduler, rig->outcomes);
+    const char *broken = scheduler_check(&rig->scheduler);
+    cr_assert_null(broken, "%s", broken);
+    cr_assert_eq(rig->device.faults, 0);
+    rig->steps++;
+    return true;
+}
+
+/* Everything the sequence has sampled is what it would have sampled alone. */
+static void check_tokens(const struct rig *rig, const struct sequence *sequence) {
+    for (int i = 0; i < sequence->output_count; i++) {
+        int known = sequence->prompt_count + i;
+        uint64_t value = fake_expect(&rig->device, sequence->tokens, known);
+        cr_assert_eq(sequence->tokens[known], fake_token(value, VOCAB), "output token %d of %d", i,
+                     sequence->output_count);
+    }
+}
+
+static void check_empty(const struct rig *rig) {
+    cr_assert_eq(rig->scheduler.running_count, 0);
+    for (int group = 0; group < rig->scheduler.options.group_count; group++) {
+        cr_assert_eq(rig->scheduler.pools[group].used_count, 0);
+        cr_assert_eq(rig->scheduler.reserved[group], 0);
+    }
+}
+
+static struct scheduler_options one_group(int batch_tokens, int max_sequences, int64_t pages) {
+    return (struct scheduler_options){.batch_tokens = batch_tokens,
+                                      .max_sequences = max_sequences,
+                                      .context = 8192,
+                                      .prefix_cache = true,
+                                      .group_count = 1,
+                                      .groups = {{0, pages}}};
+}
+
+Test(scheduler, one_prompt_in_chunks_then_one_token_a_step) {
+    struct rig rig;
+    rig_open(&rig, one_group(50, 4, 100));
+    struct sequence *sequence = submit_alone(&rig, 1, 130, 5);
+    while (rig_step(&rig))
+        ;
+    cr_assert_eq(rig.steps, 3 + 4);
+    cr_assert_eq(sequence->output_count, 5);
+    cr_assert_eq(sequence->state, SEQUENCE_OVER);
+    cr_assert_eq(sequence->stats.chunks, 3);
+    cr_assert_eq(sequence->stats.computed_tokens, 130);
+    cr_assert_eq(sequence->computed, 134, "the last token is not computed");
+    check_tokens(&rig, sequence);
+    check_empty(&rig);
+    rig_close(&rig);
+}
+
+Test(scheduler, decoding_rows_and_chunks_of_several_prompts_share_a_step) {
+    struct rig rig;
+    rig_open(&rig, one_group(100, 4, 100));
+    submit_alone(&rig, 1, 40, 9);
+    rig_step(&rig);
+    submit_alone(&rig, 2, 70, 9);
+    submit_alone(&rig, 3, 70, 9);
+    const struct step_plan *plan = scheduler_plan(&rig.scheduler);
+    cr_assert_eq(plan->run_count, 3);
+    cr_assert_eq(plan->runs[0].row_count, 1);
+    cr_assert_eq(plan->runs[1].row_count, 70);
+    cr_assert_eq(plan->runs[2].row_count, 30);
+    cr_assert_eq(plan->sample_count, 2);
+    cr_assert_eq(plan->sample_rows[0], 0);
+    cr_assert_eq(plan->sample_rows[1], 70);
+    rig_close(&rig);
+}
+
+Test(scheduler, refuses_lengths_outside_the_context) {
+    struct rig rig;
+    struct error error;
+    struct sequence *sequence;
+    int32_t tokens[8] = {0};
+    rig_open(&rig, one_group(16, 4, 100));
+    struct engine_request request = {.tokens = tokens, .token_count = 0, .max_tokens = 1};
+    cr_assert_eq(scheduler_submit(&rig.scheduler, &request, &sequence, &error), STATUS_BAD_INPUT);
+    request.token_count = 8;
+    request.max_tokens = 8185;
+    cr_assert_eq(scheduler_submit(&rig.scheduler, &request, &sequence, &error), STATUS_OVER_LIMIT);
+    cr_assert_str_eq(error.text, "8 prompt and 8185 output tokens exceed the context of 8192");
+    request.max_tokens = INT32_MAX;
+    cr_assert_eq(scheduler_submit(&rig.scheduler, &request, &sequence, &error), STATUS_OVER_LIMIT);
+    rig_close(&rig);
+}
+
+Test(scheduler, a_plan_that_failed_is_planned_again_unchanged) {
+    struct rig rig;
+    rig_open(&rig, one_group(50, 4, 100));
+    struct sequence *sequence = submit_alone(&rig, 1, 130, 5);
+    for (int i = 0; i < 9; i++) {
+        const struct step_plan *plan = scheduler_plan(&rig.scheduler);
+        int rows = plan->row_count, first = plan->runs[0].position_first;
+        int32_t used = rig.scheduler.pools[0].used_count;
+        plan = scheduler_plan(&rig.scheduler);
+        cr_assert_eq(plan->row_count, rows);
+        cr_assert_eq(plan->runs[0].position_first, first);
+        cr_assert_eq(rig.scheduler.pools[0].used_count, used);
+        if (!rig_step(&rig))
+            break;
+    }
+    cr_assert_eq(sequence->output_count, 5);
+    check_tokens(&rig, sequence);
+    rig_close(&rig);
+}
+
+Test(scheduler, a_document_with_many_questions_is_computed_once) {
+    enum { DOCUMENT = 6000, QUESTION = 30, COUNT = 16 };
+    struct rig rig;
+    int32_t tokens[DOCUMENT + QUESTION];
+    struct sequence *sequences[COUNT];
+    rig_open(&rig, one_group(512, COUNT, 200));
+    for (int i = 0; i < DOCUMENT; i++)
+        tokens[i] = (int32_t)(fake_mix(7, (uint64_t)i) % VOCAB);
+    for (int q = 0; q < COUNT; q++) {
+        for (int i = 0; i < QUESTION; i++)
+            tokens[DOCUMENT + i] = (q * 31 + i) % VOCAB;
+        sequences[q] = submit(&rig, tokens, DOCUMENT + QUESTION, 40);
+    }
+    while (rig_step(&rig))
+        ;
+    int shared = DOCUMENT / PAGE * PAGE;
+    cr_assert_eq(rig.prefill_rows, shared + COUNT * (DOCUMENT + QUESTION - shared));
+    for (int q = 0; q < COUNT; q++) {
+        cr_assert_eq(sequences[q]->output_count, 40);
+        cr_assert_eq(sequences[q]->stats.cached_tokens, q == 0 ? 0 : shared);
+        cr_assert_eq(sequences[q]->stats.cached_tokens + sequences[q]->stats.computed_tokens,
+                     DOCUMENT + QUESTION);
+        check_tokens(&rig, sequences[q]);
+    }
+    cr_assert_leq(rig.scheduler.pools[0].used_peak, 94 + COUNT * 2);
+    check_empty(&rig);
+    rig_close(&rig);
+}
+
+Test(scheduler, waits_for_a_prefix_only_while_someone_computes_it) {
+    struct rig rig;
+    rig_open(&rig, one_group(64, 4, 100));
+    struct sequence *first = submit_alone(&rig, 1, 640, 8);
+    struct sequence *second = submit_alone(&rig, 1, 650, 8);
+    rig_step(&rig), rig_step(&rig);
+    cr_assert_eq(first->state, SEQUENCE_RUNNING);
+    cr_assert_eq(second->state, SEQUENCE_WAITING);
+    scheduler_release(&rig.scheduler, first);
+    rig_step(&rig);
+    cr_assert_eq(second->state, SEQUENCE_RUNNING);
+    cr_assert_eq(second->stats.cached_tokens, 128, "what the first had computed stays");
+    while (rig_step(&rig))
+        ;
+    check_tokens(&rig, second);
+    rig_close(&rig);
+}
+
+Test(scheduler, a_prompt_found_whole_still_computes_its_last_token) {
+    struct rig rig;
+    rig_open(&rig, one_group(64, 4, 100));
+    for (int length = 127; length <= 129; length++) {
+        submit_alone(&rig, 1, length, 3);
+        while (rig_step(&rig))
+            ;
+        struct sequence *again = submit_alone(&rig, 1, length, 3);
+        while (rig_step(&rig))
+            ;
+        cr_assert_eq(again->stats.cached_tokens, (length - 1) / PAGE * PAGE);
+        check_tokens(&rig, again);
+    }
+    rig_close(&rig);
+}
+
+Test(scheduler, nothing_is_shared_when_the_prefix_cache_is_off) {
+    struct rig rig;
+    struct scheduler_options options = one_group(64, 4, 100);
+    options.prefix_cache = false;
+    rig_open(&rig, options);
+    struct sequence *first = submit_alone(&rig, 1, 300, 8);
+    struct sequence *second = submit_alone(&rig, 1, 300, 8);
+    while (rig_step(&rig))
+        ;
+    cr_assert_eq(rig.prefill_rows, 600);
+    cr_assert_eq(second->stats.cached_tokens, 0);
+    check_tokens(&rig, first);
+    check_tokens(&rig, second);
+    rig_close(&rig);
+}
+
+Test(scheduler, what_never_fits_is_refused_and_the_rest_goes_on) {
+    struct rig rig;
+    rig_open(&rig, one_group(64, 2, 4));
+    struct sequence *fits[3];
+    for (int i = 0; i < 3; i++)
+        submit_alone(&rig, i, 250, 20);
+    for (int i = 0; i < 3; i++)
+        fits[i] = submit_alone(&rig, 10 + i, 200, 20);
+    scheduler_plan(&rig.scheduler);
+    cr_assert_eq(rig.scheduler.refused_count, 2, "no more than max_sequences at a time");
+    cr_assert_eq(rig.scheduler.refused[0]->state, SEQUENCE_OVER);
+    rig_step(&rig);
+    cr_assert_eq(rig.scheduler.refused_count, 1);
+    while (rig_step(&rig))
+        ;
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(fits[i]->output_count, 20);
+        check_tokens(&rig, fits[i]);
+    }
+    rig_close(&rig);
+}
+
+/* Pool of 10: `first` holds 6 until step 100, the head needs 8. */
+static struct sequence *blocked_head(struct rig *rig) {
+    rig_open(rig, one_group(512, 4, 10));
+    submit_alone(rig, 1, 6 * PAGE - 99, 100);
+    struct sequence *head = submit_alone(rig, 2, 7 * PAGE, PAGE);
+    rig_step(rig);
+    cr_assert_eq(head->state, SEQUENCE_WAITING);
+    return head;
+}
+
+Test(scheduler, a_short_one_passes_a_blocked_head) {
+    struct rig rig;
+    struct sequence *head = blocked_head(&rig);
+    struct sequence *passing = submit_alone(&rig, 3, 4 * PAGE - 79, 80);
+    rig_step(&rig);
+    cr_assert_eq(passing->state, SEQUENCE_RUNNING);
+    while (head->state == SEQUENCE_WAITING)
+        rig_step(&rig);
+    cr_assert_eq(rig.steps, 101, "right after the first one's hundred steps");
+    rig_close(&rig);
+}
+
+Test(scheduler, a_long_one_passes_only_into_what_the_head_leaves) {
+    struct rig rig;
+    blocked_head(&rig);
+    struct sequence *three = submit_alone(&rig, 3, 2, 3 * PAGE - 1);
+    struct sequence *two = submit_alone(&rig, 4, 2, 2 * PAGE - 1);
+    rig_step(&rig);
+    cr_assert_eq(three->state, SEQUENCE_WAITING, "it fits now, but the head would wait for it");
+    cr_assert_eq(two->state, SEQUENCE_RUNNING);
+    rig_close(&rig);
+}
+
+Test(scheduler, a_place_among_the_running_is_kept_for_the_head) {
+    struct rig rig;
+    rig_open(&rig, one_group(512, 2, 10));
+    submit_alone(&rig, 1, 6 * PAGE - 99, 100);
+    struct sequence *head = submit_alone(&rig, 2, 7 * PAGE, PAGE);
+    struct sequence *small = submit_alone(&rig, 3, 2, 2 * PAGE - 20);
+    rig_step(&rig);
+    cr_assert_eq(small->state, SEQUENCE_RUNNING, "it takes the place the first one leaves");
+    while (head->state == SEQUENCE_WAITING)
+        rig_step(&rig);
+    cr_assert_eq(rig.steps, 101);
+    rig_close(&rig);
+}
+
+/* The first sequence that cannot start at once must start at the very step at which it would start if
+ * nothing had been submitted after it. */
+static int first_blocked_start(uint64_t seed, int count, int *blocked) {
+    struct rig rig;
+    uint64_t state = seed;
+    struct sequence *sequences[40];
+    rig_open(&rig, one_group(fake_between(&state, 20, 300), fake_between(&state, 2, 8), 24));
+    for (int i = 0; i < count; i++) {
+        int prompt = fake_between(&state, 1, 600);
+        sequences[i] = submit_alone(&rig, (int)(seed % 1000) * 100 + i, prompt,
+                                    fake_between(&state, 1, 300));
+    }
+    int start = 0;
+    while (rig_step(&rig)) {
+        if (rig.steps == 1 && *blocked < 0)
+            for (*blocked = 0; *blocked < count &&
+                               sequences[*blocked]->state != SEQUENCE_WAITING;)
+                ++*blocked;
+        if (*blocked >= count || sequences[*blocked]->state != SEQUENCE_WAITING)
+            break;
+        start = rig.steps;
+    }
+    rig_close(&rig);
+    return start;
+}
+
+Test(scheduler, passing_never_delays_the_head) {
+    for (uint64_t seed = 1; seed <= 150; seed++) {
+        int blocked = -1;
+        int start = first_blocked_start(seed * 7919, 30, &blocked);
+        if (blocked >= 30)
+            continue;
+        int alone = first_blocked_start(seed * 7919, blocked + 1, &blocked);
+        cr_assert_leq(start, alone, "seed %d: sequence %d starts at %d instead of %d", (int)seed,
+                      blocked, start, alone);
+    }
+}
+
+static struct scheduler_options two_groups(int window, int64_t global, int64_t windowed) {
+    struct scheduler_options options = one_group(64, 4, global);
+    options.group_count = 2;
+    options.groups[1] = (struct scheduler_group){window, windowed};
+    return options;
+}
+
+Test(scheduler, a_window_group_needs_few_pages_for_a_long_document) {
+    struct rig rig;
+    rig_open(&rig, two_groups(100, 100, 4));
+    struct sequence *sequence = submit_alone(&rig, 1, 5000, 100);
+    while (rig_step(&rig))
+        ;
+    cr_assert_eq(sequence->output_count, 100);
+    cr_assert_leq(rig.scheduler.pools[1].used_peak, (100 - 1 + 64 + 126) / 64);
+    check_tokens(&rig, sequence);
+    check_empty(&rig);
+    rig_close(&rig);
+}
+
+Test(scheduler, a_prefix_is_found_as_far_as_the_window_reaches_back) {
+    struct rig rig;
+    rig_open(&rig, two_groups(100, 100, 100));
+    submit_alone(&rig, 1, 1300, 100);
+    while (rig_step(&rig))
+        ;
+    struct sequence *again = submit_alone(&rig, 1, 1350, 10);
+    while (rig_step(&rig))
+        ;
+    cr_assert_eq(again->stats.cached_tokens, 1280);
+    check_tokens(&rig, again);
+    rig_close(&rig);
+}
+
+Test(scheduler, a_prefix_whose_window_was_evicted_is_computed_again) {
+    struct rig rig;
+    rig_open(&rig, two_groups(100, 200, 5));
+    submit_alone(&rig, 1, 1300, 10);
+    while (rig_step(&rig))
+        ;
+    submit_alone(&rig, 2, 1300, 10); /* its windows take the five pages */
+    while (rig_step(&rig))
+        ;
+    struct sequence *again = submit_alone(&rig, 1, 1350, 10);
+    while (rig_step(&rig))
+        ;
+    cr_assert_eq(again->stats.cached_tokens, 0, "global pages alone are not a prefix");
+    check_tokens(&rig, again);
+    rig_close(&rig);
+}
+
+Test(scheduler, questions_over_one_document_share_it_with_windows_too) {
+    struct rig rig;
+    int32_t tokens[1040];
+    struct sequence *sequences[6];
+    rig_open(&rig, two_groups(100, 60, 30));
+    for (int q = 0; q < 6; q++) {
+        for (int i = 0; i < 1040; i++)
+            tokens[i] = i < 1024 ? i % VOCAB : q;
+        sequences[q] = submit(&rig, tokens, 1040, 150);
+    }
+    while (rig_step(&rig))
+        ;
+    cr_assert_eq(rig.prefill_rows, 1024 + 6 * 16);
+    for (int q = 0; q < 6; q++)
+        check_tokens(&rig, sequences[q]);
+    check_empty(&rig);
+    rig_close(&rig);
+}
+
+Test(scheduler, scoring_samples_every_row_and_leaves_no_prefix) {
+    struct rig rig;
+    struct scheduler_options options = one_group(64, 4, 100);
+    options.score_rows = 10;
+    rig_open(&rig, options);
+    struct sequence *sequence = submit_alone(&rig, 1, 205, 1);
+    sequence->every_row = true;
+    int rows = 0;
+    for (const struct step_plan *plan = scheduler_plan(&rig.scheduler); plan->row_count > 0;
+         plan = scheduler_plan(&rig.scheduler)) {
+        cr_assert_eq(plan->sample_count, plan->row_count);
+        cr_assert_leq(plan->row_count, 10);
+        rows += plan->row_count;
+        scheduler_commit(&rig.scheduler, NULL);
+        cr_assert_null(scheduler_check(&rig.scheduler));
+    }
+    cr_assert_eq(rows, 205);
+    cr_assert_eq(rig.scheduler.index.entry_count, 0);
+    check_empty(&rig);
+    rig_close(&rig);
+}
+
+Test(scheduler, logits_that_are_no_numbers_end_one_sequence_and_publish_nothing) {
+    struct rig rig;
+    rig_open(&rig, one_group(64, 4, 100));
+    struct sequence *bad = submit_alone(&rig, 1, 64, 10);
+    scheduler_plan(&rig.scheduler);
+    scheduler_commit(&rig.scheduler, &(struct scheduler_outcome){0, false});
+    cr_assert_eq(bad->state, SEQUENCE_OVER);
+    cr_assert_eq(bad->output_count, 0);
+    cr_assert_eq(rig.scheduler.index.entry_count, 0);
+    cr_assert_null(scheduler_check(&rig.scheduler));
+    check_empty(&rig);
+    rig_close(&rig);
+}
+
+Test(scheduler, check_names_what_is_broken) {
+    struct rig rig;
+    rig_open(&rig, one_group(64, 4, 100));
+    struct sequence *sequence = submit_alone(&rig, 1, 200, 10);
+    rig_step(&rig);
+    rig.scheduler.pools[0].pages[sequence->groups[0].table[0]].holders++;
+    cr_assert_str_eq(scheduler_check(&rig.scheduler),
+                     "a page's holders are not the page tables that name it");
+    rig.scheduler.pools[0].pages[sequence->groups[0].table[0]].holders--;
+    sequence->groups[0].reserved--;
+    cr_assert_str_eq(scheduler_check(&rig.scheduler),
+                     "a sequence has not reserved exactly what it may still take");
+    sequence->groups[0].reserved++;
+    sequence->computed = 65;
+    cr_assert_str_eq(scheduler_check(&rig.scheduler),
+                     "a sequence holds fewer pages than it has computed");
+    rig_close(&rig);
+}
+
+/* A random pile: prompts are prefixes of a few documents with tails of their own, options are random,
+ * sequences come, are cancelled and released at random times. */
+struct pile {
+    uint64_t state;
+    struct rig rig;
+    int context;
+    struct sequence *live[64];
+    int live_count;
+    int submitted, finished;
+};
+
+static struct scheduler_options random_options(struct pile *pile) {
+    uint64_t *state = &pile->state;
+    struct scheduler_options options = {
+        .batch_tokens = fake_between(state, 1, 200),
+        .max_sequences = fake_between(state, 1, 12),
+        .context = pile->context,
+        .prefix_cache = fake_between(state, 0, 3) > 0,
+        .group_count = fake_between(state, 1, 3),
+    };
+    int shape = fake_between(state, 0, 3); /* 0: windows only */
+    for (int group = 0; group < options.group_count; group++) {
+        bool global = shape > 0 && group == 0;
+        options.groups[group].window = global ? 0 : fake_between(state, 2, 300);
+        options.groups[group].page_count = fake_between(state, 4, 40);
+    }
+    return options;
+}
+
+static void submit_random(struct pile *pile) {
+    int32_t tokens[700];
+    uint64_t *state = &pile->state;
+    int shared = fake_between(state, 0, 1) ? fake_between(state, 0, 8) * 50 : 0;
+    int count = shared + fake_between(state, 1, 150);
+    uint64_t document = (uint64_t)fake_between(state, 1, 3), tail = fake_random(state);
+    for (int i = 0; i < count; i++)
+        tokens[i] = (int32_t)(fake_mix(i < shared ? document : tail, (uint64_t)i) % VOCAB);
+    pile->live[pile->live_count++] =
+        submit(&pile->rig, tokens, count, fake_between(state, 1, 80));
+    pile->submitted++;
+}
+
+static void release_random(struct pile *pile) {
+    int at = fake_between(&pile->state, 0, pile->live_count - 1);
+    struct sequence *sequence = pile->live[at];
+    bool over = sequence->state == SEQUENCE_OVER;
+    if (!over && fake_between(&pile->state, 0, 20) > 0)
+        return;
+    check_tokens(&pile->rig, sequence);
+    cr_assert(!over || sequence->output_count == sequence->max_tokens ||
+              sequence->output_count == 0);
+    pile->finished += sequence->output_count == sequence->max_tokens;
+    scheduler_release(&pile->rig.scheduler, sequence);
+    pile->live[at] = pile->live[--pile->live_count];
+    cr_assert_null(scheduler_check(&pile->rig.scheduler));
+}
+
+static int run_pile(uint64_t seed) {
+    struct pile pile = {.state = seed * 0x9e3779b97f4a7c15u + 1, .context = 700};
+    rig_open(&pile.rig, random_options(&pile));
+    bool busy = true;
+    while (busy || pile.live_count > 0 || pile.submitted < 40) {
+        if (pile.submitted < 40 && pile.live_count < 64 && fake_between(&pile.state, 0, 2) == 0)
+            submit_random(&pile);
+        if (pile.live_count > 0)
+            release_random(&pile);
+        busy = rig_step(&pile.rig);
+        cr_assert(busy || pile.rig.scheduler.waiting.count == 0 ||
+                      pile.rig.scheduler.refused_count > 0,
+                  "something waits and nothing runs");
+    }
+    check_empty(&pile.rig);
+    rig_close(&pile.rig);
+    return pile.finished;
+}
+
+Test(scheduler, random_piles_give_every_sequence_its_own_tokens) {
+    int finished = 0;
+    for (uint64_t seed = 1; seed <= 120; seed++)
+        finished += run_pile(seed);
+    cr_assert_gt(finished, 1500, "only %d sequences ran to their end", finished);
+}

@@ -1,0 +1,239 @@
+/* `sheaf run`: the main job. Everything that can be refused is refused before weights are touched.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/commands.h"
+#include "cmd/exit_code.h"
+#include "cmd/job_setup.h"
+#include "cmd/progress.h"
+#include "cmd/questions.h"
+#include "cmd/runtime.h"
+#include "cmd/signals.h"
+#include "core/base/clock.h"
+#include "core/job/output_scan.h"
+#include "core/job/result_files.h"
+
+struct run_command {
+    struct runtime runtime;
+    struct questions questions;
+    struct path_list inputs;
+    struct job job;
+    struct finished_set finished;
+    struct output_log output, errors;
+    struct text output_path; /* of the rows' log */
+    struct output_scan scan;
+    struct summary *summary;
+    struct job_outcome outcome;
+    struct progress progress;
+    int64_t started_ns;
+};
+
+static enum output_mode mode_of(const struct settings *settings) {
+    if (settings->resume)
+        return OUTPUT_RESUME;
+    return settings->force ? OUTPUT_FORCE : OUTPUT_NEW;
+}
+
+/* Where rows are appended: the output itself, a log beside an ordered one, or in the output
+ * directory. */
+static enum status choose_log_path(struct run_command *run, struct error *error) {
+    const struct settings *settings = run->runtime.settings;
+    text_init(&run->output_path, 1 << 14);
+    if (settings->format == FORMAT_FILES)
+        return result_files_log_path(settings->output, &run->output_path, error);
+    if (!settings->output)
+        return STATUS_OK;
+    bool ordered = settings->order == ORDER_INPUT;
+    if (!text_append_format(&run->output_path, "%s%s", settings->output, ordered ? ".part" : ""))
+        return error_no_memory(error, "the output path");
+    return STATUS_OK;
+}
+
+/* An ordered output that was finished before is the log to resume from. */
+static enum status prepare_ordered(struct run_command *run, struct error *error) {
+    const struct settings *settings = run->runtime.settings;
+    struct stat info;
+    if (settings->order != ORDER_INPUT || !settings->output || stat(settings->output, &info) != 0 ||
+        info.st_size == 0 || settings->force)
+        return STATUS_OK;
+    if (!settings->resume)
+        return error_set(error, STATUS_BAD_INPUT,
+                         "'%s' exists: add --resume to continue it or --force to overwrite it",
+                         settings->output);
+    if (access(run->output_path.bytes, F_OK) != 0 &&
+        rename(settings->output, run->output_path.bytes) != 0)
+        return error_set(error, STATUS_IO, "cannot rename '%s'", settings->output);
+    return STATUS_OK;
+}
+
+static enum status open_outputs(struct run_command *run, struct error *error) {
+    const struct settings *settings = run->runtime.settings;
+    TRY(choose_log_path(run, error));
+    TRY(prepare_ordered(run, error));
+    TRY(output_log_open(&run->output, run->output_path.bytes, mode_of(settings), error));
+    if (settings->errors)
+        TRY(output_log_open(&run->errors, settings->errors, mode_of(settings), error));
+    return STATUS_OK;
+}
+
+static enum status scan_output(struct run_command *run, struct error *error) {
+    if (!run->runtime.settings->resume)
+        return STATUS_OK;
+    char settings_hash[FINGERPRINT_BYTES];
+    document_hash_fingerprint(run->job.settings_hash, 0, settings_hash);
+    settings_hash[17] = '\0'; /* with the dash */
+    TRY(output_scan_rows(&run->output, settings_hash, &run->finished, &run->scan, error));
+    log_write(&run->runtime.log, LOG_INFO, "resuming: %lld rows are there, %lld of them errors%s",
+              run->scan.rows, run->scan.errors,
+              run->scan.torn_bytes > 0 ? "; a torn last line was cut off" : "");
+    return STATUS_OK;
+}
+
+static enum status check_fail_on(const struct settings *settings, struct error *error) {
+    for (int i = 0; i < settings->fail_on.count; i++) {
+        const char *name = settings->fail_on.items[i];
+        if (codes_warning_find(name, strlen(name)) == WARNING_COUNT)
+            return error_set(error, STATUS_BAD_INPUT,
+                             "--fail-on '%s': warnings are replaced_bytes, shortened, "
+                             "empty_output, cut_at_max_tokens",
+                             name);
+    }
+    return STATUS_OK;
+}
+
+/* Everything before weights are touched. */
+static enum status prepare(struct run_command *run, const struct path_list *inputs,
+                           struct arena *arena, struct error *error) {
+    const struct settings *settings = run->runtime.settings;
+    TRY(settings_check_run(settings, error));
+    TRY(check_fail_on(settings, error));
+    TRY(job_setup_inputs(settings, inputs, arena, &run->inputs, error));
+    TRY(questions_load(&run->runtime, &run->questions, error));
+    TRY(job_setup_check_prompt(settings, &run->inputs, error));
+    TRY(runtime_open_model(&run->runtime, error));
+    TRY(runtime_open_tokenizer(&run->runtime, error));
+    TRY(runtime_open_template(&run->runtime, error));
+    TRY(runtime_open_backend(&run->runtime, error));
+    TRY(model_id_sha256(run->runtime.model->gguf, run->runtime.sha256, error));
+    job_setup_fill(&run->job, &run->runtime, &run->questions, &run->inputs);
+    TRY(open_outputs(run, error));
+    return scan_output(run, error);
+}
+
+static enum status compute(struct run_command *run, struct error *error) {
+    run->job.finished = &run->finished;
+    run->job.output = &run->output;
+    run->job.errors = run->runtime.settings->errors ? &run->errors : NULL;
+    run->job.progress = &run->progress.counters;
+    run->outcome =
+        (struct job_outcome){.summary = run->summary, .superseded = run->scan.superseded};
+    progress_start(&run->progress, run->runtime.settings, run->job.stop);
+    enum status status = job_run(&run->job, run->runtime.engine, &run->outcome, error);
+    progress_stop(&run->progress);
+    return status;
+}
+
+/* Ordered outputs take their final name; a log with superseded rows is written once more. */
+static enum status publish(struct run_command *run, struct error *error) {
+    const struct settings *settings = run->runtime.settings;
+    bool ordered = settings->order == ORDER_INPUT && settings->format == FORMAT_JSONL;
+    if (!settings->output || (!ordered && !run->outcome.superseded))
+        return STATUS_OK;
+    if (run->outcome.stopped_by_user || run->outcome.output_failed)
+        return STATUS_OK;
+    const char *target = ordered ? settings->output : run->output_path.bytes;
+    TRY(output_scan_publish(&run->output, target, ordered, error));
+    if (ordered && unlink(run->output_path.bytes) != 0)
+        return error_set(error, STATUS_IO, "cannot remove '%s'", run->output_path.bytes);
+    return STATUS_OK;
+}
+
+static int exit_code_of(const struct run_command *run, enum status status) {
+    if (signals_exit_code() != 0)
+        return signals_exit_code();
+    if (run->outcome.output_closed)
+        return EXIT_ALL_DONE;
+    if (status != STATUS_OK)
+        return EXIT_STOPPED_EARLY;
+    if (run->outcome.read == 0)
+        return EXIT_NOT_STARTED;
+    bool failed = run->summary->failed > 0 || run->outcome.failed_by_warning > 0;
+    return failed ? EXIT_SOME_FAILED : EXIT_ALL_DONE;
+}
+
+static void write_summary_file(struct run_command *run, const struct text *text) {
+    const char *path = run->runtime.settings->summary;
+    FILE *file = fopen(path, "we");
+    bool fine = file && fwrite(text->bytes, 1, text->length, file) == text->length;
+    if (file && fclose(file) != 0)
+        fine = false;
+    if (!fine)
+        log_write(&run->runtime.log, LOG_ERROR, "cannot write the summary to '%s'", path);
+}
+
+static void report(struct run_command *run, int code) {
+    struct summary *summary = run->summary;
+    job_setup_facts(&summary->facts, &run->runtime);
+    summary->facts.wall_ms = clock_ms_between(run->started_ns, clock_now_ns());
+    summary->facts.exit_code = code;
+    clock_wall_text(summary->facts.ended, sizeof summary->facts.ended);
+    struct text text;
+    text_init(&text, 1 << 22);
+    if (!run->runtime.settings->quiet && summary_write_text(&text, summary, run->runtime.settings))
+        fputs(text.bytes, stderr);
+    text_clear(&text);
+    if (run->runtime.settings->summary && summary_write_json(&text, summary, run->runtime.settings))
+        write_summary_file(run, &text);
+    text_deinit(&text);
+}
+
+static void deinit(struct run_command *run) {
+    struct error ignored;
+    if (run->output_path.max)
+        output_log_close(&run->output, &ignored);
+    if (run->runtime.settings->errors)
+        output_log_close(&run->errors, &ignored);
+    questions_deinit(&run->questions);
+    finished_set_deinit(&run->finished);
+    text_deinit(&run->output_path);
+    runtime_deinit(&run->runtime);
+}
+
+static int fail(struct run_command *run, const struct error *error, int code) {
+    fprintf(stderr, "sheaf: %s\n", error->text);
+    deinit(run);
+    return code;
+}
+
+int command_run(const struct settings *settings, const struct path_list *inputs,
+                struct arena *arena) {
+    struct run_command run = {
+        .started_ns = clock_now_ns(), .output = {.fd = -1}, .errors = {.fd = -1}};
+    struct error error;
+    runtime_init(&run.runtime, settings, arena);
+    finished_set_init(&run.finished);
+    run.job.stop = signals_install();
+    run.summary = arena_calloc(arena, 1, sizeof *run.summary);
+    if (!run.summary)
+        return EXIT_NOT_STARTED;
+    clock_wall_text(run.summary->facts.started, sizeof run.summary->facts.started);
+    if (prepare(&run, inputs, arena, &error) != STATUS_OK ||
+        runtime_open_engine(&run.runtime, &error) != STATUS_OK)
+        return fail(&run, &error, EXIT_NOT_STARTED);
+    enum status status = compute(&run, &error);
+    if (status == STATUS_OK)
+        status = publish(&run, &error);
+    int code = exit_code_of(&run, status);
+    if (status != STATUS_OK)
+        fprintf(stderr, "sheaf: %s%s\n", error.text,
+                settings->output ? ": what is written stays; --resume continues" : "");
+    if (code == EXIT_NOT_STARTED)
+        fprintf(stderr, "sheaf: no documents in the inputs\n");
+    else
+        report(&run, code);
+    deinit(&run);
+    return code;
+}

@@ -1,0 +1,125 @@
+/* The settings' hash covers what decides a row's bytes: model, numbers, sampling, limits, prompt
+ * and template; not threads, batch, cache or paths. */
+#include "cmd/job_setup.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/job/generation.h"
+#include "core/model/model_tokenizer.h"
+
+/* strftime_now of templates: one date for ever, so that a rerun tomorrow gives the same rows. */
+static const long long TEMPLATE_DATE = 1721952000; /* 2024-07-26 */
+
+static bool stdin_has_documents(void) {
+    struct stat info;
+    return fstat(STDIN_FILENO, &info) == 0 &&
+           (S_ISFIFO(info.st_mode) || S_ISREG(info.st_mode) || S_ISSOCK(info.st_mode));
+}
+
+enum status job_setup_inputs(const struct settings *settings, const struct path_list *given,
+                             struct arena *arena, struct path_list *inputs, struct error *error) {
+    *inputs = *given;
+    if (given->count > 0 || settings->files_from)
+        return STATUS_OK;
+    if (stdin_has_documents())
+        return settings_add_path(inputs, "-", arena, error);
+    return error_set(error, STATUS_BAD_INPUT,
+                     "no documents: name files or directories, or pipe a document in");
+}
+
+/* JSONL lines, pipes, lists and directories may hold prompts; plain text files cannot. */
+static bool may_bring_prompts(const char *path) {
+    struct stat info;
+    return strcmp(path, "-") == 0 || strstr(path, ".jsonl") != NULL ||
+           (stat(path, &info) == 0 && S_ISDIR(info.st_mode));
+}
+
+enum status job_setup_check_prompt(const struct settings *settings, const struct path_list *inputs,
+                                   struct error *error) {
+    bool found =
+        settings->prompt || settings->prompt_file || settings->prompts || settings->files_from;
+    for (int i = 0; i < inputs->count && !found; i++)
+        found = may_bring_prompts(inputs->items[i]);
+    if (found)
+        return STATUS_OK;
+    return error_set(error, STATUS_BAD_INPUT,
+                     "no prompt: say what to do with the documents with -p 'TEXT'");
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text) {
+    return text ? document_hash_more(hash, text, strlen(text) + 1)
+                : document_hash_more(hash, "", 0);
+}
+
+static uint64_t hash_number(uint64_t hash, double value) {
+    return document_hash_more(hash, &value, sizeof value);
+}
+
+static uint64_t settings_hash_of(const struct runtime *runtime) {
+    const struct settings *settings = runtime->settings;
+    uint64_t hash = hash_text(0, runtime->sha256);
+    hash = hash_text(hash, runtime->numerics);
+    const char *const texts[] = {settings->prompt, settings->prompt_file, settings->prompts,
+                                 settings->system, settings->chat_template};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        hash = hash_text(hash, texts[i]);
+    for (int i = 0; i < settings->stop.count; i++)
+        hash = hash_text(hash, settings->stop.items[i]);
+    const double numbers[] = {settings->plain,          (double)settings->max_tokens,
+                              settings->ignore_eos,     settings->temperature,
+                              settings->top_p,          settings->min_p,
+                              settings->repeat_penalty, (double)settings->top_k,
+                              (double)settings->seed,   runtime->context,
+                              settings->too_long,       settings->invalid_bytes};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        hash = hash_number(hash, numbers[i]);
+    return hash;
+}
+
+void job_setup_fill(struct job *job, const struct runtime *runtime,
+                    const struct questions *questions, const struct path_list *inputs) {
+    const struct tokenizer *tokenizer = runtime->tokenizer;
+    job->settings = runtime->settings;
+    job->inputs = inputs;
+    job->tokenizer = tokenizer;
+    job->prompt_setting = (struct prompt_setting){
+        .chat = runtime->chat,
+        .system = runtime->settings->system,
+        .date = TEMPLATE_DATE,
+    };
+    if (tokenizer_bos(tokenizer) >= 0)
+        job->prompt_setting.bos_token = tokenizer_token_bytes(tokenizer, tokenizer_bos(tokenizer));
+    if (tokenizer_eos(tokenizer) >= 0)
+        job->prompt_setting.eos_token = tokenizer_token_bytes(tokenizer, tokenizer_eos(tokenizer));
+    job->questions = questions->items;
+    job->question_count = questions->count;
+    job->model_name = runtime->model->name;
+    job->numerics = runtime->numerics;
+    job->context = runtime->context;
+    job->settings_hash = settings_hash_of(runtime);
+    job->log = (struct log *)(uintptr_t)&runtime->log;
+}
+
+void job_setup_facts(struct summary_facts *facts, const struct runtime *runtime) {
+    facts->version = SHEAF_VERSION;
+#ifdef NDEBUG
+    facts->build = "release, gcc " __VERSION__;
+#else
+    facts->build = "debug, gcc " __VERSION__;
+#endif
+    facts->device = runtime->settings->device == DEVICE_REFERENCE ? "reference" : "cpu";
+    facts->isa = cpu_features_isa_name(cpu_features_best(&runtime->features));
+    facts->numerics = runtime->numerics;
+    facts->model_name = runtime->model->name;
+    facts->model_path = runtime->model_path;
+    facts->model_sha256 = runtime->sha256;
+    facts->threads = thread_pool_count(runtime->pool);
+    facts->load_ms = runtime->load_ms;
+    facts->peak_rss_bytes = budget_peak_rss_bytes();
+    facts->stated_bytes = runtime->budget.stated_bytes;
+    facts->weight_bytes = runtime->budget.memory.weights;
+    facts->kv_bytes = runtime->budget.kv_bytes;
+    facts->scratch_bytes = runtime->budget.memory.scratch;
+}

@@ -1,0 +1,194 @@
+/* Order matters for start-up: the model's metadata is checked before threads exist, memory is said
+ * before weights are touched. */
+#include "cmd/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/file_map.h"
+#include "core/engine/backend_cpu.h"
+#include "core/engine/backend_reference.h"
+#include "core/model/model_tokenizer.h"
+
+static const char DEFAULT_MODEL[] = "models/smollm2-135m-instruct.gguf";
+
+static void write_to_stderr(void *context, enum log_level level, const char *message) {
+    (void)context;
+    static const char *const prefixes[] = {"error: ", "warning: ", "", ""};
+    fprintf(stderr, "sheaf: %s%s\n", prefixes[level], message);
+}
+
+void runtime_init(struct runtime *runtime, const struct settings *settings, struct arena *arena) {
+    *runtime = (struct runtime){.settings = settings, .arena = arena};
+    runtime->log.level = settings->quiet ? LOG_ERROR : settings->verbose ? LOG_DEBUG : LOG_INFO;
+    runtime->log.sink = write_to_stderr;
+    text_init(&runtime->chat_source, 1 << 20);
+}
+
+void runtime_deinit(struct runtime *runtime) {
+    engine_destroy(runtime->engine);
+    if (runtime->backend)
+        runtime->backend->ops->destroy(runtime->backend);
+    thread_pool_destroy(runtime->pool);
+    chat_template_destroy(runtime->chat);
+    tokenizer_destroy(runtime->tokenizer);
+    model_close(runtime->model);
+    text_deinit(&runtime->chat_source);
+}
+
+static enum status find_model(struct runtime *runtime, struct error *error) {
+    const char *named = runtime->settings->model ? runtime->settings->model : getenv("SHEAF_MODEL");
+    if (named && named[0]) {
+        runtime->model_path = named;
+        return STATUS_OK;
+    }
+    char folder[3072] = "", path[4096];
+    bool known = model_id_cache_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/%s", folder, DEFAULT_MODEL);
+    if (!known || access(path, F_OK) != 0)
+        return error_set(error, STATUS_NOT_FOUND,
+                         "no model: give --model FILE, set SHEAF_MODEL, or fetch the default one "
+                         "with scripts/fetch_model");
+    runtime->model_path = arena_copy_text(runtime->arena, path, strlen(path));
+    if (!runtime->model_path)
+        return error_no_memory(error, "the model's path");
+    log_write(&runtime->log, LOG_INFO, "model %s", runtime->model_path);
+    return STATUS_OK;
+}
+
+enum status runtime_open_model(struct runtime *runtime, struct error *error) {
+    int64_t started_ns = clock_now_ns();
+    TRY(find_model(runtime, error));
+    TRY(model_open(runtime->model_path, runtime->settings->architecture, &runtime->model, error));
+    runtime->load_ms += clock_ms_between(started_ns, clock_now_ns());
+    return STATUS_OK;
+}
+
+enum status runtime_open_tokenizer(struct runtime *runtime, struct error *error) {
+    int64_t started_ns = clock_now_ns();
+    TRY(model_tokenizer_create(runtime->model->gguf, &runtime->tokenizer, error));
+    runtime->load_ms += clock_ms_between(started_ns, clock_now_ns());
+    return STATUS_OK;
+}
+
+enum status runtime_read_text(struct runtime *runtime, const char *path, const char **text,
+                              struct error *error) {
+    struct file_map map;
+    TRY(file_map_open(&map, path, error));
+    size_t length = map.length;
+    if (length > 0 && map.bytes[length - 1] == '\n')
+        length--;
+    bool has_nul = length > 0 && memchr(map.bytes, 0, length) != NULL;
+    *text = arena_copy_text(runtime->arena, (const char *)map.bytes, length);
+    file_map_close(&map);
+    if (has_nul)
+        return error_set(error, STATUS_BAD_INPUT, "'%s' is not text: it holds NUL bytes", path);
+    return *text ? STATUS_OK : error_no_memory(error, "a text file");
+}
+
+enum status runtime_open_template(struct runtime *runtime, struct error *error) {
+    if (runtime->settings->plain)
+        return STATUS_OK;
+    struct view source = model_tokenizer_template(runtime->model->gguf);
+    if (runtime->settings->chat_template) {
+        const char *text = NULL;
+        TRY(runtime_read_text(runtime, runtime->settings->chat_template, &text, error));
+        source = view_of(text);
+    }
+    if (source.length == 0)
+        return error_set(error, STATUS_BAD_INPUT,
+                         "'%s' has no chat template: give --chat-template FILE, or "
+                         "--no-chat-template for plain text",
+                         runtime->model_path);
+    if (chat_template_parse(source, &runtime->chat, error) != STATUS_OK)
+        return error_context(error, "chat template of '%s'",
+                             runtime->settings->chat_template ? runtime->settings->chat_template
+                                                              : runtime->model_path);
+    return STATUS_OK;
+}
+
+enum status runtime_create_backend(struct runtime *runtime, int device, struct backend **backend,
+                                   struct error *error) {
+    if (device == DEVICE_REFERENCE)
+        return backend_reference_create(runtime->pool, backend, error);
+    return backend_cpu_create(runtime->pool, &runtime->features, backend, error);
+}
+
+static enum status open_threads(struct runtime *runtime, struct error *error) {
+    runtime->features = cpu_features_detect();
+    if (runtime->settings->isa) {
+        enum isa isa;
+        TRY(cpu_features_parse_isa(runtime->settings->isa, &isa, error));
+        cpu_features_mask(&runtime->features, isa);
+    }
+    int threads = runtime->settings->threads > 0 ? (int)runtime->settings->threads
+                                                 : cpu_features_default_threads();
+    thread_pool_set_float_mode();
+    return thread_pool_create(threads, false, &runtime->pool, error);
+}
+
+static enum status choose_context(struct runtime *runtime, struct error *error) {
+    long long asked = runtime->settings->context;
+    runtime->context = asked > 0 ? (int)asked : runtime->model->context_max;
+    if (asked > runtime->model->context_max)
+        return error_set(error, STATUS_BAD_INPUT,
+                         "--context %lld is more than the %d tokens this model was made for", asked,
+                         runtime->model->context_max);
+    if (runtime->settings->max_tokens >= runtime->context)
+        return error_set(error, STATUS_BAD_INPUT,
+                         "--max-tokens %lld leaves no room for a prompt in a context of %d",
+                         runtime->settings->max_tokens, runtime->context);
+    return STATUS_OK;
+}
+
+enum status runtime_open_backend(struct runtime *runtime, struct error *error) {
+    TRY(choose_context(runtime, error));
+    if (!runtime->pool)
+        TRY(open_threads(runtime, error));
+    int device = runtime->settings->device;
+    TRY(runtime_create_backend(runtime, device, &runtime->backend, error));
+    const char *kv = device == DEVICE_REFERENCE                      ? "f64"
+                     : runtime->settings->kv_dtype == KV_CHOICE_INT8 ? "int8"
+                                                                     : "bf16";
+    snprintf(runtime->numerics, sizeof runtime->numerics, "%s/kv-%s",
+             runtime->backend->ops->numerics(runtime->backend), kv);
+    return STATUS_OK;
+}
+
+struct engine_options runtime_engine_options(const struct runtime *runtime) {
+    const struct settings *settings = runtime->settings;
+    return (struct engine_options){
+        .batch_tokens = (int)settings->batch_tokens,
+        .max_sequences = (int)settings->max_sequences,
+        .context = runtime->context,
+        .kv_type = settings->device == DEVICE_REFERENCE   ? KV_F64
+                   : settings->kv_dtype == KV_CHOICE_INT8 ? KV_INT8
+                                                          : KV_BF16,
+        .kv_bytes = runtime->budget.kv_bytes,
+        .prefix_cache = settings->prefix_cache != 0,
+    };
+}
+
+static void say_budget(struct runtime *runtime) {
+    struct text line;
+    text_init(&line, 1024);
+    if (budget_describe(&runtime->budget, &line))
+        log_write(&runtime->log, LOG_INFO, "%s", line.bytes);
+    text_deinit(&line);
+}
+
+enum status runtime_open_engine(struct runtime *runtime, struct error *error) {
+    TRY(budget_plan(runtime->settings, runtime->model, runtime->backend, runtime->context,
+                    &runtime->budget, error));
+    say_budget(runtime);
+    int64_t started_ns = clock_now_ns();
+    TRY(runtime->backend->ops->prepare(runtime->backend, runtime->model, error));
+    struct engine_options options = runtime_engine_options(runtime);
+    TRY(engine_create(runtime->model, runtime->backend, runtime->pool, &options, &runtime->engine,
+                      error));
+    runtime->load_ms += clock_ms_between(started_ns, clock_now_ns());
+    return STATUS_OK;
+}

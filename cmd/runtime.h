@@ -1,0 +1,63 @@
+/* What every command with a model needs: the model opened, its tokenizer, threads, a backend and an
+ * engine, made step by step so that a command stops where it has enough. The only file that knows
+ * which backends exist is runtime.c. */
+#ifndef CMD_RUNTIME_H
+#define CMD_RUNTIME_H
+
+#include "core/base/cpu_features.h"
+#include "core/base/log.h"
+#include "core/base/thread_pool.h"
+#include "core/engine/engine.h"
+#include "core/job/budget.h"
+#include "core/job/model_id.h"
+#include "core/job/prompt.h"
+#include "core/job/settings.h"
+#include "core/model/model.h"
+#include "tokenizer/tokenizer.h"
+
+struct runtime {
+    const struct settings *settings;
+    struct arena *arena; /* the command line's */
+    struct log log;
+    const char *model_path;
+    struct model *model;
+    char sha256[SHA256_HEX_BYTES];
+    struct tokenizer *tokenizer;
+    struct chat_template *chat; /* NULL: plain text */
+    struct text chat_source;    /* of --chat-template */
+    struct cpu_features features;
+    struct thread_pool *pool;
+    struct backend *backend;
+    struct engine *engine;
+    char numerics[64];
+    int context; /* positions of a sequence */
+    struct budget budget;
+    double load_ms;
+};
+
+/* The log on stderr, quiet or verbose as the settings say. */
+void runtime_init(struct runtime *runtime, const struct settings *settings, struct arena *arena);
+void runtime_deinit(struct runtime *runtime);
+
+/* Each opens what it names and what that needs. */
+enum status runtime_open_model(struct runtime *runtime, struct error *error);
+enum status runtime_open_tokenizer(struct runtime *runtime, struct error *error);
+/* The chat template by the settings: --chat-template, the model's own, or none with
+ * --no-chat-template. */
+enum status runtime_open_template(struct runtime *runtime, struct error *error);
+/* Threads, instruction set, backend (not prepared), numerics, context. */
+enum status runtime_open_backend(struct runtime *runtime, struct error *error);
+/* Memory is checked and said, then weights are prepared and the engine made. */
+enum status runtime_open_engine(struct runtime *runtime, struct error *error);
+
+struct engine_options runtime_engine_options(const struct runtime *runtime);
+
+/* Another backend beside the run's, for verify. */
+enum status runtime_create_backend(struct runtime *runtime, int device, struct backend **backend,
+                                   struct error *error);
+
+/* A whole small file as text in the arena (prompts, templates), without a trailing newline. */
+enum status runtime_read_text(struct runtime *runtime, const char *path, const char **text,
+                              struct error *error);
+
+#endif

@@ -1,22 +1,20 @@
-/* Marked text: one growable text and, beside it, a list of spans that says which bytes came from where.
- * Spans of equal origin are merged as they are appended, so a rendered prompt has a handful of them
- * however many pieces it was built from. Both grow before either changes: a failed append leaves the
- * marked text as it was. */
+/* Marked text: one growable text and, beside it, a list of spans that says which bytes came from
+ * where. Spans of equal origin are merged as they are appended, so a rendered prompt has a handful
+ * of them however many pieces it was built from. Both grow before either changes: a failed append
+ * leaves the marked text as it was. */
 #include "tokenizer/marked_text.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 
-void marked_text_init(struct marked_text *marked, size_t max)
-{
+void marked_text_init(struct marked_text *marked, size_t max) {
     text_init(&marked->text, max);
     marked->spans = NULL;
     marked->span_count = 0;
     marked->span_capacity = 0;
 }
 
-void marked_text_deinit(struct marked_text *marked)
-{
+void marked_text_deinit(struct marked_text *marked) {
     text_deinit(&marked->text);
     free(marked->spans);
     marked->spans = NULL;
@@ -24,15 +22,13 @@ void marked_text_deinit(struct marked_text *marked)
     marked->span_capacity = 0;
 }
 
-void marked_text_clear(struct marked_text *marked)
-{
+void marked_text_clear(struct marked_text *marked) {
     text_clear(&marked->text);
     marked->span_count = 0;
 }
 
 /* Room for one more span. */
-static bool reserve_span(struct marked_text *marked)
-{
+static bool reserve_span(struct marked_text *marked) {
     if (marked->span_count < marked->span_capacity)
         return true;
     if (marked->span_capacity > SIZE_MAX / sizeof *marked->spans / 2)
@@ -47,8 +43,7 @@ static bool reserve_span(struct marked_text *marked)
 }
 
 bool marked_text_append(struct marked_text *marked, const char *bytes, size_t length,
-                        enum text_origin origin)
-{
+                        enum text_origin origin) {
     if (length == 0)
         return true;
     if (!reserve_span(marked) || !text_append(&marked->text, bytes, length))
@@ -61,10 +56,9 @@ bool marked_text_append(struct marked_text *marked, const char *bytes, size_t le
     return true;
 }
 
-/* Undo appends: back to the first `length` bytes and `span_count` spans, the last of `last_length`. */
+/* Undo appends: back to `length` bytes and `span_count` spans, the last of `last_length`. */
 static void shorten(struct marked_text *marked, size_t length, size_t span_count,
-                    size_t last_length)
-{
+                    size_t last_length) {
     marked->text.length = length;
     if (marked->text.bytes)
         marked->text.bytes[length] = '\0';
@@ -74,8 +68,7 @@ static void shorten(struct marked_text *marked, size_t length, size_t span_count
 }
 
 bool marked_text_append_range(struct marked_text *marked, const struct marked_text *from,
-                              size_t first, size_t length)
-{
+                              size_t first, size_t length) {
     size_t old_length = marked->text.length;
     size_t old_count = marked->span_count;
     size_t old_last = old_count ? marked->spans[old_count - 1].length : 0;

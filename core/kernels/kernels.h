@@ -21,6 +21,8 @@
 
 enum unit { UNIT_F32, UNIT_BF16 };
 
+enum { LINEAR_FEW_ROWS = 4 };
+
 enum {
     PANEL_COLUMNS = 64, /* output columns of a weight panel, keys of a KV page */
 };
@@ -52,6 +54,14 @@ struct linear_kernels {
      * row's end. An odd end is padded with a row of zeros, in both units. Panels are 64-byte
      * aligned. */
     void (*unpack_panel)(const struct tile *tile, int block, int k_first, int k_count, void *panel);
+
+    /* The whole k of a block straight from the decoder, without a panel, for row_count ≤
+     * LINEAR_FEW_ROWS: the same bits as unpack_panel and multiply. Writes PANEL_COLUMNS columns.
+     * NULL where it would not be faster. */
+    void (*multiply_few)(const struct tile *tile, int block, const void *rows, size_t row_stride,
+                         int row_count, float *out, size_t out_stride);
+
+    int chunk; /* inputs to unpack at a time for many rows: the panel fits the L2 cache */
 
     /* Ceilings of this instruction set: products in registers only, and reading alone. */
     uint64_t (*spin)(int rounds, float *sink);              /* returns the FLOPs done */

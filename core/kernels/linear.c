@@ -10,9 +10,8 @@
 #include "core/kernels/tile_layout.h"
 
 enum {
-    CHUNK = 512,          /* inputs: 64 KB of bf16 panel, 128 KB of fp32 */
     CHUNK_FEW_ROWS = 256, /* the panel is read once or twice: keep it in L1 */
-    FEW_ROWS = 12,
+    FEW_PASSES_ROWS = 12,
     EDGE_ROWS = 16, /* rows at a time through a buffer when a block is not full */
 };
 
@@ -40,49 +39,74 @@ size_t linear_row_bytes(enum unit unit, int k) {
 }
 
 int linear_k_chunk(const struct linear_kernels *kernels, int row_count) {
-    (void)kernels;
-    return row_count <= FEW_ROWS ? CHUNK_FEW_ROWS : CHUNK;
+    return row_count <= FEW_PASSES_ROWS ? CHUNK_FEW_ROWS : kernels->chunk;
 }
 
 size_t linear_panel_bytes(const struct linear_kernels *kernels) {
-    return linear_row_bytes(kernels->unit, CHUNK) * PANEL_COLUMNS;
+    return linear_row_bytes(kernels->unit, kernels->chunk) * PANEL_COLUMNS;
 }
 
-/* A block with fewer real columns than a panel: whole vectors into a buffer, real columns out. */
-static void multiply_edge(const struct linear_kernels *kernels, const struct linear_task *task,
-                          const void *rows, int k, float *out, int out_count, bool accumulate) {
-    float buffer[EDGE_ROWS][PANEL_COLUMNS];
-    int columns = (out_count + 15) / 16 * 16;
+static const void *row_at(const struct linear_task *task, int row, size_t offset) {
+    return (const char *)task->rows + (size_t)row * task->row_stride + offset;
+}
+
+static void copy_columns(const float *from, size_t from_stride, float *to, size_t to_stride,
+                         int row_count, int column_count) {
+    for (int r = 0; r < row_count; r++)
+        memcpy(to + (size_t)r * to_stride, from + (size_t)r * from_stride,
+               (size_t)column_count * sizeof(float));
+}
+
+static void multiply_few(const struct linear_kernels *kernels, const struct tile_block *block,
+                         const struct linear_task *task) {
+    float buffer[LINEAR_FEW_ROWS][PANEL_COLUMNS];
+    float *out = task->out + block->out_first;
+    if (block->out_count == PANEL_COLUMNS) {
+        kernels->multiply_few(block->tile, block->block, task->rows, task->row_stride,
+                              task->row_count, out, task->out_stride);
+        return;
+    }
+    kernels->multiply_few(block->tile, block->block, task->rows, task->row_stride, task->row_count,
+                          buffer[0], PANEL_COLUMNS);
+    copy_columns(buffer[0], PANEL_COLUMNS, out, task->out_stride, task->row_count,
+                 block->out_count);
+}
+
+/* One chunk of a block with fewer real columns than a panel: whole vectors in a buffer, real
+ * columns out.
+ */
+static void multiply_edge(const struct linear_kernels *kernels, const struct tile_block *block,
+                          const struct linear_task *task, int k_first, int k) {
+    float buffer[EDGE_ROWS][PANEL_COLUMNS] = {{0}};
+    int columns = (block->out_count + 15) / 16 * 16;
+    size_t offset = linear_row_bytes(kernels->unit, k_first);
     for (int first = 0; first < task->row_count; first += EDGE_ROWS) {
         int count = task->row_count - first < EDGE_ROWS ? task->row_count - first : EDGE_ROWS;
-        float *out_rows = out + (size_t)first * task->out_stride;
-        memset(buffer, 0, sizeof buffer);
-        for (int r = 0; accumulate && r < count; r++)
-            memcpy(buffer[r], out_rows + (size_t)r * task->out_stride,
-                   (size_t)out_count * sizeof(float));
-        kernels->multiply((const char *)rows + (size_t)first * task->row_stride, task->row_stride,
-                          count, task->panel, PANEL_COLUMNS, k, buffer[0], PANEL_COLUMNS, columns,
-                          accumulate);
-        for (int r = 0; r < count; r++)
-            memcpy(out_rows + (size_t)r * task->out_stride, buffer[r],
-                   (size_t)out_count * sizeof(float));
+        float *out = task->out + (size_t)first * task->out_stride + block->out_first;
+        if (k_first > 0)
+            copy_columns(out, task->out_stride, buffer[0], PANEL_COLUMNS, count, block->out_count);
+        kernels->multiply(row_at(task, first, offset), task->row_stride, count, task->panel,
+                          PANEL_COLUMNS, k, buffer[0], PANEL_COLUMNS, columns, k_first > 0);
+        copy_columns(buffer[0], PANEL_COLUMNS, out, task->out_stride, count, block->out_count);
     }
 }
 
 void linear_multiply_block(const struct linear_kernels *kernels, const struct tile_block *block,
                            const struct linear_task *task) {
-    int in = block->tile->in;
-    int chunk = linear_k_chunk(kernels, task->row_count);
-    float *out = task->out + block->out_first;
+    if (kernels->multiply_few != NULL && task->row_count <= LINEAR_FEW_ROWS) {
+        multiply_few(kernels, block, task);
+        return;
+    }
+    int in = block->tile->in, chunk = linear_k_chunk(kernels, task->row_count);
     for (int first = 0; first < in; first += chunk) {
-        int count = in - first < chunk ? in - first : chunk;
-        const void *rows = (const char *)task->rows + linear_row_bytes(kernels->unit, first);
+        int count = in - first < chunk ? in - first : chunk, even = (count + 1) / 2 * 2;
         kernels->unpack_panel(block->tile, block->block, first, count, task->panel);
-        int even = (count + 1) / 2 * 2;
-        if (block->out_count == PANEL_COLUMNS)
-            kernels->multiply(rows, task->row_stride, task->row_count, task->panel, PANEL_COLUMNS,
-                              even, out, task->out_stride, PANEL_COLUMNS, first > 0);
+        if (block->out_count < PANEL_COLUMNS)
+            multiply_edge(kernels, block, task, first, even);
         else
-            multiply_edge(kernels, task, rows, even, out, block->out_count, first > 0);
+            kernels->multiply(row_at(task, 0, linear_row_bytes(kernels->unit, first)),
+                              task->row_stride, task->row_count, task->panel, PANEL_COLUMNS, even,
+                              task->out + block->out_first, task->out_stride, PANEL_COLUMNS,
+                              first > 0);
     }
 }

@@ -40,23 +40,62 @@ static void multiply(const void *rows, size_t row_stride, int row_count, const v
 }
 
 /* Two vectors hold 8 + 8 columns of an even and an odd input: part them. */
-ALWAYS_INLINE void store_pair(const __m512 *values, uint8_t *panel) {
-    const __m512i even =
+ALWAYS_INLINE __m512 even_input(const __m512 *values, int i) {
+    const __m512i lanes =
         _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    const __m512i odd =
+    return _mm512_permutex2var_ps(values[2 * i], lanes, values[2 * i + 1]);
+}
+
+ALWAYS_INLINE __m512 odd_input(const __m512 *values, int i) {
+    const __m512i lanes =
         _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    return _mm512_permutex2var_ps(values[2 * i], lanes, values[2 * i + 1]);
+}
+
+ALWAYS_INLINE void store_pair(void *sink, const __m512 *values) {
+    float **panel = sink;
     UNROLL(4)
     for (int i = 0; i < 4; i++) {
-        __m512 low = values[2 * i], high = values[2 * i + 1];
-        _mm512_storeu_ps(panel + 64 * i, _mm512_permutex2var_ps(low, even, high));
-        _mm512_storeu_ps(panel + 256 + 64 * i, _mm512_permutex2var_ps(low, odd, high));
+        _mm512_storeu_ps(*panel + 16 * i, even_input(values, i));
+        _mm512_storeu_ps(*panel + PANEL_COLUMNS + 16 * i, odd_input(values, i));
     }
+    *panel += 2 * PANEL_COLUMNS;
 }
 
 static void unpack_panel(const struct tile *tile, int block, int k_first, int k_count,
                          void *panel) {
-    unpack_tile(tile, block, k_first, k_count, panel, 2 * PANEL_COLUMNS * sizeof(float),
-                store_pair);
+    float *next = panel;
+    unpack_tile(tile, block, k_first, k_count, &next, store_pair);
+}
+
+ALWAYS_INLINE void take_pair(struct multiply_few *few, const __m512 *values, int row_count) {
+    __m512i even[MULTIPLY_VECTORS], odd[MULTIPLY_VECTORS];
+    UNROLL(4)
+    for (int i = 0; i < MULTIPLY_VECTORS; i++) {
+        even[i] = _mm512_castps_si512(even_input(values, i));
+        odd[i] = _mm512_castps_si512(odd_input(values, i));
+    }
+    UNROLL(4)
+    for (int r = 0; r < row_count; r++) {
+        const char *row = few->rows + (size_t)r * few->row_stride;
+        __m512i first = multiply_broadcast(row), second = multiply_broadcast(row + sizeof(float));
+        UNROLL(4)
+        for (int i = 0; i < MULTIPLY_VECTORS; i++)
+            few->sums[r][i] = product(product(few->sums[r][i], first, even[i]), second, odd[i]);
+    }
+    few->rows += 2 * sizeof(float);
+}
+
+MULTIPLY_FEW_DEFINE(multiply_few_1, 1, take_pair)
+MULTIPLY_FEW_DEFINE(multiply_few_2, 2, take_pair)
+MULTIPLY_FEW_DEFINE(multiply_few_3, 3, take_pair)
+MULTIPLY_FEW_DEFINE(multiply_few_4, 4, take_pair)
+
+static void multiply_few(const struct tile *tile, int block, const void *rows, size_t row_stride,
+                         int row_count, float *out, size_t out_stride) {
+    static void (*const run[])(const struct tile *, int, const void *, size_t, float *, size_t) = {
+        multiply_few_1, multiply_few_2, multiply_few_3, multiply_few_4};
+    run[row_count - 1](tile, block, rows, row_stride, out, out_stride);
 }
 
 static uint64_t spin(int rounds, float *sink) {
@@ -74,6 +113,8 @@ const struct linear_kernels linear_avx512 = {
     .convert_row = convert_row,
     .multiply = multiply,
     .unpack_panel = unpack_panel,
+    .multiply_few = multiply_few,
+    .chunk = 1024,
     .spin = spin,
     .read = read_all,
 };

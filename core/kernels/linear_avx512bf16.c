@@ -46,20 +46,54 @@ static void multiply(const void *rows, size_t row_stride, int row_count, const v
     multiply_columns(block, row_count, column_count, run);
 }
 
-ALWAYS_INLINE void store_pair(const __m512 *values, uint8_t *panel) {
+/* Four vectors of 16 columns × a pair. */
+ALWAYS_INLINE __m512i rounded(const __m512 *values, int i) {
+    return (__m512i)_mm512_cvtne2ps_pbh(values[2 * i + 1], values[2 * i]);
+}
+
+ALWAYS_INLINE void store_pair(void *sink, const __m512 *values) {
+    uint8_t **panel = sink;
     UNROLL(4)
     for (int i = 0; i < 4; i++)
-        _mm512_storeu_si512(panel + 64 * i,
-                            (__m512i)_mm512_cvtne2ps_pbh(values[2 * i + 1], values[2 * i]));
+        _mm512_storeu_si512(*panel + 64 * i, rounded(values, i));
+    *panel += 256;
 }
 
 static void unpack_panel(const struct tile *tile, int block, int k_first, int k_count,
                          void *panel) {
-    const size_t pair_bytes = 2 * PANEL_COLUMNS * sizeof(uint16_t);
+    uint8_t *next = panel;
     if (tile->format->kind == TILE_BF16)
-        memcpy(panel, tile_chunk(tile, block, k_first), ((size_t)k_count + 1) / 2 * pair_bytes);
+        memcpy(panel, tile_chunk(tile, block, k_first),
+               ((size_t)k_count + 1) / 2 * tile->chunk_bytes);
     else
-        unpack_tile(tile, block, k_first, k_count, panel, pair_bytes, store_pair);
+        unpack_tile(tile, block, k_first, k_count, &next, store_pair);
+}
+
+ALWAYS_INLINE void take_pair(struct multiply_few *few, const __m512 *values, int row_count) {
+    __m512i columns[MULTIPLY_VECTORS];
+    UNROLL(4)
+    for (int i = 0; i < MULTIPLY_VECTORS; i++)
+        columns[i] = rounded(values, i);
+    UNROLL(4)
+    for (int r = 0; r < row_count; r++) {
+        __m512i row = multiply_broadcast(few->rows + (size_t)r * few->row_stride);
+        UNROLL(4)
+        for (int i = 0; i < MULTIPLY_VECTORS; i++)
+            few->sums[r][i] = product(few->sums[r][i], row, columns[i]);
+    }
+    few->rows += 2 * sizeof(uint16_t);
+}
+
+MULTIPLY_FEW_DEFINE(multiply_few_1, 1, take_pair)
+MULTIPLY_FEW_DEFINE(multiply_few_2, 2, take_pair)
+MULTIPLY_FEW_DEFINE(multiply_few_3, 3, take_pair)
+MULTIPLY_FEW_DEFINE(multiply_few_4, 4, take_pair)
+
+static void multiply_few(const struct tile *tile, int block, const void *rows, size_t row_stride,
+                         int row_count, float *out, size_t out_stride) {
+    static void (*const run[])(const struct tile *, int, const void *, size_t, float *, size_t) = {
+        multiply_few_1, multiply_few_2, multiply_few_3, multiply_few_4};
+    run[row_count - 1](tile, block, rows, row_stride, out, out_stride);
 }
 
 static uint64_t spin(int rounds, float *sink) {
@@ -77,6 +111,8 @@ const struct linear_kernels linear_avx512bf16 = {
     .convert_row = convert_row,
     .multiply = multiply,
     .unpack_panel = unpack_panel,
+    .multiply_few = multiply_few,
+    .chunk = 2048,
     .spin = spin,
     .read = read_all,
 };

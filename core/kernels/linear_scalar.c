@@ -161,6 +161,7 @@ const struct linear_kernels linear_scalar = {
     .convert_row = convert_row,
     .multiply = multiply,
     .unpack_panel = unpack_panel,
+    .chunk = 512,
     .spin = spin,
     .read = read_all,
 };

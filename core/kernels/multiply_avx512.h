@@ -104,6 +104,43 @@ ALWAYS_INLINE void multiply_columns(struct multiply_block block, int row_count, 
     }
 }
 
+/* A few rows straight from the decoder: the sums of 64 columns stay in registers over the whole k
+ * and no panel is written. The same products in the same order as multiply_rows, so the same bits.
+ */
+struct multiply_few {
+    const char *rows;
+    size_t row_stride; /* bytes */
+    __m512 sums[LINEAR_FEW_ROWS][MULTIPLY_VECTORS];
+};
+
+ALWAYS_INLINE void multiply_few_store(const struct multiply_few *few, int row_count, float *out,
+                                      size_t out_stride) {
+    UNROLL(4)
+    for (int r = 0; r < row_count; r++) {
+        UNROLL(4)
+        for (int v = 0; v < MULTIPLY_VECTORS; v++)
+            _mm512_storeu_ps(out + (size_t)r * out_stride + 16 * v, few->sums[r][v]);
+    }
+}
+
+ALWAYS_INLINE __m512i multiply_broadcast(const char *element) {
+    int bits;
+    memcpy(&bits, element, sizeof bits);
+    return _mm512_set1_epi32(bits);
+}
+
+/* Defines NAME for a constant number of rows; TAKE(sink, values, rows) consumes one pair. */
+#define MULTIPLY_FEW_DEFINE(NAME, ROWS, TAKE)                                                 \
+    ALWAYS_INLINE void NAME##_take(void *sink, const __m512 *values) {                        \
+        TAKE(sink, values, ROWS);                                                             \
+    }                                                                                         \
+    static void NAME(const struct tile *tile, int block, const void *rows, size_t row_stride, \
+                     float *out, size_t out_stride) {                                         \
+        struct multiply_few few = {.rows = rows, .row_stride = row_stride};                   \
+        unpack_tile(tile, block, 0, tile->in, &few, NAME##_take);                             \
+        multiply_few_store(&few, ROWS, out, out_stride);                                      \
+    }
+
 /* Ceiling of the unit: 24 sums in registers, no memory. Returns the products done per lane of 16.
  */
 ALWAYS_INLINE uint64_t multiply_spin(int rounds, float *sink,

@@ -41,7 +41,7 @@ enum tile_kind { /* planes: bits of low, bits of high */
 enum {
     TILE_LANES = 16,
     TILE_VECTORS = 8,           /* of 16 lanes in a pair of inputs */
-    TILE_PREFETCH_BYTES = 2048, /* how far ahead of the decoder weights are asked for */
+    TILE_PREFETCH_BYTES = 8192, /* how far ahead of the decoder weights are asked for */
 };
 
 /* One file block's codes and scales, split apart. */

@@ -143,47 +143,55 @@ ALWAYS_INLINE void unpack_floats(enum tile_kind kind, const uint8_t *bytes, size
     }
 }
 
-/* One chunk to panel rows, in groups of equal scales. `store` writes the eight vectors of a pair.
- */
+/* Weights come from memory once a step and the hardware's prefetcher loses them between two chunks:
+ * ask for what a pair takes, TILE_PREFETCH_BYTES ahead. Prefetching past the end is harmless. */
+ALWAYS_INLINE void unpack_prefetch(const uint8_t *bytes, size_t byte_count) {
+    for (size_t at = 0; at < byte_count; at += 64)
+        _mm_prefetch((const char *)bytes + TILE_PREFETCH_BYTES + at, _MM_HINT_T0);
+}
+
+/* One chunk, pair after pair, in groups of equal scales. */
 ALWAYS_INLINE void unpack_chunk(enum tile_kind kind, bool has_min, const struct tile_format *format,
-                                const uint8_t *chunk, uint8_t *panel, size_t pair_bytes,
-                                void (*store)(const __m512 *values, uint8_t *panel)) {
+                                const uint8_t *chunk, void *sink,
+                                void (*take)(void *sink, const __m512 *values)) {
     struct tile_offsets at = tile_format_offsets(format);
     struct unpack_tables tables = unpack_load_tables(format);
     int pairs = format->group / 2;
+    size_t packed = at.end / (size_t)(format->chunk / 2); /* bytes of a pair */
     for (int g = 0; g < format->chunk / format->group; g++) {
         struct unpack_group group;
         unpack_load_group(format, chunk, &at, g, &group);
         for (int p = g * pairs; p < (g + 1) * pairs; p++) {
             __m512 values[TILE_VECTORS];
+            unpack_prefetch(chunk + (size_t)p * packed, packed);
             unpack_values(kind, has_min, &tables, chunk + at.low, chunk + at.high, p, &group,
                           values);
-            store(values, panel);
-            panel += pair_bytes;
+            take(sink, values);
         }
     }
 }
 
-/* Any format: `store` must be a constant where this is inlined. */
+/* Any format: gives the eight vectors of every pair of [k_first, k_first + k_count) to `take`,
+ * which is a constant where this is inlined: it stores them to a panel or multiplies them at once.
+ */
 ALWAYS_INLINE void unpack_tile(const struct tile *tile, int block, int k_first, int k_count,
-                               uint8_t *panel, size_t pair_bytes,
-                               void (*store)(const __m512 *values, uint8_t *panel)) {
+                               void *sink, void (*take)(void *sink, const __m512 *values)) {
     const struct tile_format *format = tile->format;
     size_t pairs = ((size_t)k_count + 1) / 2;
     const uint8_t *chunk = tile_chunk(tile, block, k_first);
-#define UNPACK_FLOATS(KIND)                        \
-    case KIND:                                     \
-        for (size_t p = 0; p < pairs; p++) {       \
-            __m512 values[TILE_VECTORS];           \
-            unpack_floats(KIND, chunk, p, values); \
-            store(values, panel + p * pair_bytes); \
-        }                                          \
+#define UNPACK_FLOATS(KIND)                                                    \
+    case KIND:                                                                 \
+        for (size_t p = 0; p < pairs; p++) {                                   \
+            __m512 values[TILE_VECTORS];                                       \
+            unpack_prefetch(chunk + p * tile->chunk_bytes, tile->chunk_bytes); \
+            unpack_floats(KIND, chunk, p, values);                             \
+            take(sink, values);                                                \
+        }                                                                      \
         break;
-#define UNPACK_CODES(KIND, HAS_MIN)                                           \
-    for (int k = 0; k < k_count; k += format->chunk) {                        \
-        unpack_chunk(KIND, HAS_MIN, format, chunk, panel, pair_bytes, store); \
-        chunk += tile->chunk_bytes;                                           \
-        panel += (size_t)(format->chunk / 2) * pair_bytes;                    \
+#define UNPACK_CODES(KIND, HAS_MIN)                             \
+    for (int k = 0; k < k_count; k += format->chunk) {          \
+        unpack_chunk(KIND, HAS_MIN, format, chunk, sink, take); \
+        chunk += tile->chunk_bytes;                             \
     }
 #define UNPACK_EITHER(KIND)           \
     case KIND:                        \

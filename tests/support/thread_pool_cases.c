@@ -66,6 +66,30 @@ bool thread_pool_cases_sleep_and_wake(int threads, int sections) {
     return run_sections(threads, sections, 8, true);
 }
 
+/* The workers' tasks outlast the caller's spin, so the caller sleeps and must be woken by the last.
+ */
+static void count_late(void *context, int task_index, int worker_index) {
+    if (worker_index != 0)
+        idle_us(300);
+    count_run(context, task_index, worker_index);
+}
+
+bool thread_pool_cases_caller_is_woken(int threads, int sections) {
+    struct thread_pool *pool;
+    struct section *section = calloc(1, sizeof *section);
+    bool good = section && thread_pool_create(threads, false, &pool, NULL) == STATUS_OK;
+    if (good) {
+        section->threads = threads;
+        for (int i = 0; i < sections && good; i++) {
+            thread_pool_run(pool, threads * 2, count_late, section);
+            good = all_ran_once(section, threads * 2);
+        }
+        thread_pool_destroy(pool);
+    }
+    free(section);
+    return good;
+}
+
 /* Each cell becomes the sum of its neighbours in the other row: wrong if any write is missed. */
 struct rows {
     unsigned cells[2][64];

@@ -12,6 +12,9 @@ bool thread_pool_cases_each_task_once(int threads, int sections, int tasks_max);
 /* As above while the caller idles between sections, so that workers fall asleep and are woken. */
 bool thread_pool_cases_sleep_and_wake(int threads, int sections);
 
+/* As above with workers that take long, so that the caller falls asleep and is woken. */
+bool thread_pool_cases_caller_is_woken(int threads, int sections);
+
 /* Plain (non-atomic) writes of a section are seen by the next one, whoever runs it. */
 bool thread_pool_cases_writes_are_seen(int threads, int sections);
 

@@ -1,5 +1,5 @@
-/* Names of files as users wrote them. A shown path must be valid UTF-8 (rows are JSON) and harmless on
- * a terminal, and two different files must never show the same, hence the escaping of '%'. */
+/* Names of files as users wrote them. A shown path must be valid UTF-8 (rows are JSON) and harmless
+ * on a terminal, and two different files must never show the same, hence the escaping of '%'. */
 #include "core/job/input_path.h"
 
 #include <stdlib.h>

@@ -20,14 +20,15 @@ bool input_path_normal(struct text *out, const char *path);
 /* Appends folder/name to the cleared `out`; the folder "." adds nothing. */
 bool input_path_join(struct text *out, const char *folder, const char *name);
 
-/* The path as valid UTF-8 without control bytes (malloc'd, NULL when out of memory): itself if it is
- * so already, else such bytes, and '%', as %XX. */
+/* The path as valid UTF-8 without control bytes (malloc'd, NULL when out of memory): itself if it
+ * is so already, else such bytes, and '%', as %XX. */
 char *input_path_shown(const char *path);
 
 const char *input_path_name(const char *path); /* behind the last slash */
 struct input_kind input_path_kind(const char *path);
 
-/* The extension of the name in lower case with its dot (".pdf"), at most `bytes` - 1; "" if none. */
+/* The extension of the name in lower case with its dot (".pdf"), at most `bytes` - 1; "" if none.
+ */
 void input_path_extension(const char *path, char *extension, size_t bytes);
 
 #endif

@@ -61,7 +61,8 @@ bool input_skips_message(const struct input_skips *skips, struct text *out) {
         {skips->binary, "binary file", "binary files"},
         {skips->hidden, "hidden file or folder", "hidden files or folders"},
         {skips->special, "special file", "special files"},
-        {skips->loops, "symbolic link to a folder above it", "symbolic links to a folder above them"},
+        {skips->loops, "symbolic link to a folder above it",
+         "symbolic links to a folder above them"},
     };
     const char *before = "skipped ";
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {

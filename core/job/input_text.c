@@ -1,5 +1,5 @@
-/* Text checks: byte order marks, NUL bytes, UTF-8. Runs of ASCII go eight bytes at a time, so reading is
- * never slower than the disk; replacement copies only from the first bad byte on. */
+/* Text checks: byte order marks, NUL bytes, UTF-8. Runs of ASCII go eight bytes at a time, so
+ * reading is never slower than the disk; replacement copies only from the first bad byte on. */
 #include "core/job/input_text.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* Depth-first walk. Names of a level are collected, marked with a slash when they are folders, and
- * sorted: the slash takes part, so that the order is that of the whole paths. Links are followed, except
- * to a folder that is being walked already. Hidden names and special files are counted and left out. */
+ * sorted: the slash takes part, so that the order is that of the whole paths. Links are followed,
+ * except to a folder that is being walked already. Hidden names and special files are counted and
+ * left out. */
 #include "core/job/input_walk.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
-/* A directory tree as a sequence of files, in the byte order of their paths (as `LC_ALL=C sort` of the
- * whole list), with one level's names in memory at a time for each open level. */
+/* A directory tree as a sequence of files, in the byte order of their paths (as `LC_ALL=C sort` of
+ * the whole list), with one level's names in memory at a time for each open level. */
 #ifndef CORE_JOB_INPUT_WALK_H
 #define CORE_JOB_INPUT_WALK_H
 
@@ -28,8 +28,8 @@ enum status input_walk_enter(struct input_walk *walk, const char *path, const ch
 /* Is there a level open? */
 bool input_walk_is_active(const struct input_walk *walk);
 
-/* The next file's path in walk->path. *found is false at the end of the tree. A folder that cannot be
- * read, or a link to nothing, is reported once, with its path in walk->path and *code set. */
+/* The next file's path in walk->path. *found is false at the end of the tree. A folder that cannot
+ * be read, or a link to nothing, is reported once, with its path in walk->path and *code set. */
 enum status input_walk_next(struct input_walk *walk, bool *found, const char **code,
                             struct error *error);
 

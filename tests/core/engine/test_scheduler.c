@@ -343,6 +343,22 @@ Test(scheduler, a_place_among_the_running_is_kept_for_the_head) {
     rig_close(&rig);
 }
 
+/* Pool of 12; five pages belong to two sequences, and come back with the later of them. */
+Test(scheduler, the_forecast_counts_shared_pages_with_their_last_holder) {
+    struct rig rig;
+    rig_open(&rig, one_group(512, 4, 12));
+    submit_alone(&rig, 1, 5 * PAGE + 1, 30);
+    submit_alone(&rig, 1, 5 * PAGE + 1, 200);
+    rig_step(&rig), rig_step(&rig);
+    cr_assert_eq(rig.scheduler.running_count, 2);
+    struct sequence *head = submit_alone(&rig, 2, 6 * PAGE + 1, PAGE);
+    struct sequence *passing = submit_alone(&rig, 3, 2, 2 * PAGE - 1);
+    rig_step(&rig);
+    cr_assert_eq(head->state, SEQUENCE_WAITING);
+    cr_assert_eq(passing->state, SEQUENCE_RUNNING, "it ends before the second one does");
+    rig_close(&rig);
+}
+
 /* The first sequence that cannot start at once must start at the very step at which it would start if
  * nothing had been submitted after it. */
 static int first_blocked_start(uint64_t seed, int count, int *blocked) {

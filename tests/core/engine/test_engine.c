@@ -1,0 +1,582 @@
+/* The engine over a backend of pages that remember (fake_device.h), through the real decoder and thread
+ * pool: tokens do not depend on the batch, failures lose nothing, steps allocate nothing. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdatomic.h>
+
+#include "core/engine/engine.h"
+#include "fake_device.h"
+
+enum { VOCAB = 251, POISON = 250, PAGE_BYTES = 1000 };
+
+/* Counts, and on demand fails, every allocation of the process. A sanitizer brings an allocator of its
+ * own: there the two tests that need this are skipped. */
+static atomic_long allocations, fail_at;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { COUNTS_ALLOCATIONS = 0 };
+#else
+enum { COUNTS_ALLOCATIONS = 1 };
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *old, size_t bytes);
+
+static bool allocation_fails(void) {
+    return atomic_fetch_add(&allocations, 1) + 1 == fail_at;
+}
+
+void *malloc(size_t bytes) {
+    return allocation_fails() ? NULL : __libc_malloc(bytes);
+}
+
+void *calloc(size_t count, size_t bytes) {
+    return allocation_fails() ? NULL : __libc_calloc(count, bytes);
+}
+
+void *realloc(void *old, size_t bytes) {
+    return allocation_fails() ? NULL : __libc_realloc(old, bytes);
+}
+#endif
+
+struct fake_backend {
+    struct backend base;
+    struct fake_device device;
+    const struct step_plan *plan;
+    float *logits;
+    int calls, fail_call; /* begin and end of steps; the fail_call-th fails */
+    int kv_writes;
+};
+
+static const char *fake_numerics(const struct backend *backend) {
+    (void)backend;
+    return "fake";
+}
+
+static struct backend_memory fake_memory(const struct backend *backend, const struct model *model,
+                                         const struct backend_limits *limits) {
+    struct backend_memory memory = {0};
+    (void)backend, (void)limits;
+    for (int group = 0; group < model->kv_group_count; group++)
+        memory.kv_page[group] = PAGE_BYTES;
+    return memory;
+}
+
+static enum status fake_reserve(struct backend *base, const struct backend_limits *limits,
+                                struct error *error) {
+    struct fake_backend *backend = (struct fake_backend *)base;
+    (void)error;
+    for (int group = 0; group < backend->device.group_count; group++)
+        backend->device.page_count[group] = limits->page_count_max[group];
+    fake_open(&backend->device);
+    backend->logits = calloc((size_t)limits->sample_count_max * VOCAB, sizeof(float));
+    if (!backend->logits || !backend->device.cells[0] || !backend->device.cells[1])
+        return STATUS_NO_MEMORY;
+    return STATUS_OK;
+}
+
+static enum status fake_call(struct fake_backend *backend, struct error *error) {
+    if (++backend->calls == backend->fail_call)
+        return error_set(error, STATUS_DEVICE, "the device is gone");
+    return STATUS_OK;
+}
+
+static enum status fake_begin(struct backend *base, const struct step_plan *plan,
+                              struct error *error) {
+    struct fake_backend *backend = (struct fake_backend *)base;
+    backend->plan = plan;
+    return fake_call(backend, error);
+}
+
+static void fake_linear(struct backend *base, const struct linear *linear, enum activation from,
+                        enum activation to) {
+    (void)base, (void)linear, (void)from, (void)to;
+}
+
+static void fake_attention(struct backend *base, const struct op_attention *op) {
+    (void)base, (void)op;
+}
+
+static void fake_kv_write(struct backend *base, const struct op_attention *op) {
+    (void)op;
+    ((struct fake_backend *)base)->kv_writes++;
+}
+
+static void fill_logits(float *logits, uint64_t value, bool poisoned) {
+    for (int token = 0; token < VOCAB; token++)
+        logits[token] = (float)(fake_mix(value, (uint64_t)token) >> 40) / (float)(1 << 21);
+    logits[POISON] = poisoned ? NAN : -INFINITY;
+}
+
+static void fake_logits(struct backend *base, const struct op_logits *op) {
+    struct fake_backend *backend = (struct fake_backend *)base;
+    const struct step_plan *plan = backend->plan;
+    uint64_t values[512];
+    (void)op;
+    fake_compute(&backend->device, plan, values);
+    for (int i = 0; i < plan->sample_count; i++)
+        fill_logits(backend->logits + (size_t)i * VOCAB, values[i],
+                    plan->tokens[plan->sample_rows[i]] == POISON);
+}
+
+static enum status fake_end(struct backend *base, struct error *error) {
+    return fake_call((struct fake_backend *)base, error);
+}
+
+static const float *fake_logits_view(const struct backend *base) {
+    return ((const struct fake_backend *)base)->logits;
+}
+
+static const struct backend_ops fake_ops = {
+    .numerics = fake_numerics,
+    .memory = fake_memory,
+    .reserve = fake_reserve,
+    .begin_step = fake_begin,
+    .linear = fake_linear,
+    .kv_write = fake_kv_write,
+    .attention = fake_attention,
+    .logits = fake_logits,
+    .end_step = fake_end,
+    .logits_view = fake_logits_view,
+};
+
+static struct op ops[] = {{.kind = OP_ATTENTION}, {.kind = OP_ATTENTION}, {.kind = OP_LOGITS}};
+
+/* One global group and one of window 100. */
+static struct model model = {
+    .vocab_count = VOCAB,
+    .op_count = 3,
+    .ops = ops,
+    .kv_group_count = 2,
+    .kv_groups = {{1, 0}, {1, 100}},
+};
+
+struct rig {
+    struct fake_backend backend;
+    struct thread_pool *pool;
+    struct engine *engine;
+};
+
+static struct engine_options options_of(int batch_tokens, int max_sequences, int pages,
+                                        bool prefix_cache) {
+    return (struct engine_options){.batch_tokens = batch_tokens,
+                                   .max_sequences = max_sequences,
+                                   .context = 1000,
+                                   .kv_bytes = (uint64_t)pages * PAGE_BYTES,
+                                   .prefix_cache = prefix_cache};
+}
+
+static void rig_open(struct rig *rig, struct engine_options options, int threads) {
+    *rig = (struct rig){.backend = {.base = {&fake_ops}}};
+    rig->backend.device.group_count = 2;
+    rig->backend.device.windows[1] = 100;
+    cr_assert_eq(thread_pool_create(threads, false, &rig->pool, NULL), STATUS_OK);
+    cr_assert_eq(engine_create(&model, &rig->backend.base, rig->pool, &options, &rig->engine, NULL),
+                 STATUS_OK);
+}
+
+static void rig_close(struct rig *rig) {
+    cr_assert_eq(rig->backend.device.faults, 0);
+    engine_destroy(rig->engine);
+    thread_pool_destroy(rig->pool);
+    fake_close(&rig->backend.device);
+    free(rig->backend.logits);
+}
+
+/* A request and what came of it. */
+struct job {
+    int32_t tokens[600];
+    int count, max_tokens;
+    struct sampling sampling;
+    struct sequence *sequence;
+    int32_t output[64];
+    int output_count;
+    bool over;
+    enum engine_event_kind end;
+};
+
+static struct job job_of(int seed, int shared, int count, int max_tokens) {
+    struct job job = {.count = count, .max_tokens = max_tokens};
+    job.sampling = (struct sampling){.top_p = 1, .repeat_penalty = 1};
+    for (int i = 0; i < count; i++)
+        job.tokens[i] = (int32_t)(fake_mix(i < shared ? 1 : (uint64_t)seed + 2, (uint64_t)i) % 250);
+    return job;
+}
+
+static void submit(struct rig *rig, struct job *job, uint64_t key) {
+    struct engine_request request = {.tokens = job->tokens,
+                                     .token_count = job->count,
+                                     .max_tokens = job->max_tokens,
+                                     .sampling = job->sampling,
+                                     .key = key,
+                                     .user = job};
+    struct error error;
+    cr_assert_eq(engine_submit(rig->engine, &request, &job->sequence, &error), STATUS_OK, "%s",
+                 error.text);
+}
+
+static void take_events(struct rig *rig, const struct engine_event *events, size_t count) {
+    (void)rig;
+    for (size_t i = 0; i < count; i++) {
+        struct job *job = events[i].user;
+        cr_assert_eq(events[i].sequence, job->sequence);
+        cr_assert_not(job->over);
+        job->over = events[i].last;
+        job->end = events[i].kind;
+        if (events[i].kind == ENGINE_TOKEN)
+            job->output[job->output_count++] = events[i].token;
+    }
+}
+
+static enum status step(struct rig *rig) {
+    const struct engine_event *events;
+    size_t count;
+    struct error error;
+    enum status status = engine_step(rig->engine, &events, &count, &error);
+    take_events(rig, events, status == STATUS_OK ? count : 0);
+    return status;
+}
+
+static void run_all(struct rig *rig) {
+    while (!engine_is_idle(rig->engine))
+        cr_assert_eq(step(rig), STATUS_OK);
+}
+
+enum { JOBS = 14 };
+
+/* Shared and private prompts, greedy and sampled in all ways. */
+static void make_jobs(struct job *jobs) {
+    for (int i = 0; i < JOBS; i++) {
+        jobs[i] = job_of(i, i % 3 == 0 ? 200 : 0, (i % 3 == 0 ? 190 : 30) + 25 * i, 20 + i);
+        if (i % 2 == 0)
+            continue;
+        jobs[i].sampling.temperature = 0.7;
+        jobs[i].sampling.seed = (uint64_t)i;
+        jobs[i].sampling.top_k = i % 4 == 1 ? 20 : 0;
+        jobs[i].sampling.top_p = i % 5 == 1 ? 0.9 : 1;
+        jobs[i].sampling.min_p = i % 3 == 1 ? 0.05 : 0;
+        jobs[i].sampling.repeat_penalty = i % 3 == 2 ? 1.1 : 1;
+    }
+}
+
+static void check_same(const struct job *jobs, const struct job *expected) {
+    for (int i = 0; i < JOBS; i++) {
+        cr_assert(jobs[i].over && jobs[i].end == ENGINE_TOKEN);
+        cr_assert_eq(jobs[i].output_count, expected[i].output_count);
+        cr_assert_arr_eq(jobs[i].output, expected[i].output, sizeof jobs[i].output, "job %d", i);
+    }
+}
+
+static void run_alone(struct job *jobs) {
+    struct rig rig;
+    make_jobs(jobs);
+    rig_open(&rig, options_of(1000, 1, 100, false), 1);
+    for (int i = 0; i < JOBS; i++) {
+        submit(&rig, &jobs[i], (uint64_t)i);
+        run_all(&rig);
+        cr_assert_eq(jobs[i].output_count, jobs[i].max_tokens);
+    }
+    rig_close(&rig);
+}
+
+Test(engine, greedy_tokens_are_the_largest_logits_of_the_history) {
+    struct rig rig;
+    struct job job = job_of(1, 0, 100, 10);
+    int32_t tokens[600];
+    rig_open(&rig, options_of(64, 2, 100, true), 1);
+    submit(&rig, &job, 0);
+    run_all(&rig);
+    memcpy(tokens, job.tokens, sizeof tokens);
+    for (int i = 0; i < 10; i++) {
+        float logits[VOCAB];
+        fill_logits(logits, fake_expect(&rig.backend.device, tokens, 100 + i), false);
+        for (int token = 0; token < VOCAB; token++)
+            cr_assert_leq(logits[token], logits[job.output[i]]);
+        tokens[100 + i] = job.output[i];
+    }
+    cr_assert_eq(rig.backend.kv_writes, 2 * (2 + 9), "two layers, eleven steps");
+    rig_close(&rig);
+}
+
+Test(engine, tokens_do_not_depend_on_batch_chunk_threads_prefixes_or_pool) {
+    static const struct {
+        int batch_tokens, max_sequences, pages, threads;
+        bool prefix_cache;
+    } cases[] = {
+        {1000, 4, 200, 1, false}, {64, 16, 400, 3, false}, {7, 16, 400, 1, true},
+        {512, 3, 60, 2, true},    {100, 32, 40, 1, true},  {64, 16, 400, 3, true},
+    };
+    static struct job alone[JOBS], jobs[JOBS];
+    run_alone(alone);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct rig rig;
+        make_jobs(jobs);
+        rig_open(&rig, options_of(cases[c].batch_tokens, cases[c].max_sequences, cases[c].pages,
+                                  cases[c].prefix_cache), cases[c].threads);
+        for (int i = 0; i < JOBS; i++)
+            submit(&rig, &jobs[i], (uint64_t)i);
+        run_all(&rig);
+        check_same(jobs, alone);
+        rig_close(&rig);
+    }
+}
+
+Test(engine, a_failed_step_loses_nothing) {
+    static struct job alone[JOBS], jobs[JOBS];
+    run_alone(alone);
+    for (int call = 1; call < 120; call += 7) {
+        struct rig rig;
+        int failures = 0;
+        make_jobs(jobs);
+        rig_open(&rig, options_of(100, 8, 100, true), 1);
+        rig.backend.fail_call = call;
+        for (int i = 0; i < JOBS; i++)
+            submit(&rig, &jobs[i], (uint64_t)i);
+        while (!engine_is_idle(rig.engine)) {
+            enum status status = step(&rig);
+            cr_assert(status == STATUS_OK || status == STATUS_DEVICE);
+            failures += status == STATUS_DEVICE;
+        }
+        cr_assert_eq(failures, 1);
+        check_same(jobs, alone);
+        rig_close(&rig);
+    }
+}
+
+Test(engine, a_refusal_is_told_even_if_its_step_fails) {
+    struct rig rig;
+    struct job large = job_of(1, 0, 500, 50), gone = job_of(2, 0, 500, 50);
+    struct job small = job_of(3, 0, 50, 5);
+    rig_open(&rig, options_of(100, 8, 10, true), 1);
+    rig.backend.fail_call = 1;
+    submit(&rig, &large, 0);
+    submit(&rig, &gone, 0);
+    submit(&rig, &small, 0);
+    cr_assert_eq(step(&rig), STATUS_DEVICE);
+    engine_release(rig.engine, gone.sequence);
+    run_all(&rig);
+    cr_assert(large.over && large.end == ENGINE_NEVER_FITS);
+    cr_assert_not(gone.over, "no event of a handle that is dead");
+    cr_assert_eq(small.output_count, 5);
+    engine_release(rig.engine, large.sequence);
+    rig_close(&rig);
+}
+
+Test(engine, logits_that_are_no_numbers_end_their_sequence_only) {
+    static struct job alone[JOBS], jobs[JOBS];
+    struct rig rig;
+    struct job poisoned = job_of(99, 0, 150, 20);
+    poisoned.tokens[149] = POISON;
+    run_alone(alone);
+    make_jobs(jobs);
+    rig_open(&rig, options_of(64, 16, 400, true), 2);
+    for (int i = 0; i < JOBS; i++) {
+        submit(&rig, &jobs[i], (uint64_t)i);
+        if (i == 3)
+            submit(&rig, &poisoned, 3);
+    }
+    run_all(&rig);
+    cr_assert(poisoned.over && poisoned.end == ENGINE_NOT_A_NUMBER);
+    cr_assert_eq(poisoned.output_count, 0);
+    check_same(jobs, alone);
+    rig_close(&rig);
+}
+
+Test(engine, a_released_sequence_makes_room_at_once) {
+    struct rig rig;
+    struct job first = job_of(1, 0, 300, 50), second = job_of(2, 0, 300, 5);
+    rig_open(&rig, options_of(400, 1, 100, true), 1);
+    submit(&rig, &first, 0);
+    submit(&rig, &second, 0);
+    step(&rig), step(&rig);
+    cr_assert_eq(engine_running_count(rig.engine), 1);
+    cr_assert_eq(engine_waiting_count(rig.engine), 1);
+    engine_release(rig.engine, first.sequence);
+    cr_assert_eq(engine_running_count(rig.engine), 0);
+    run_all(&rig);
+    cr_assert_eq(first.output_count, 2);
+    cr_assert_eq(second.output_count, 5);
+    rig_close(&rig);
+}
+
+Test(engine, requests_outside_the_model_are_refused) {
+    struct rig rig;
+    struct error error;
+    struct sequence *sequence;
+    struct job job = job_of(1, 0, 10, 5);
+    rig_open(&rig, options_of(64, 2, 100, true), 1);
+    struct engine_request request = {.tokens = job.tokens, .token_count = 10, .max_tokens = 5,
+                                     .sampling = job.sampling};
+    job.tokens[4] = VOCAB;
+    cr_assert_eq(engine_submit(rig.engine, &request, &sequence, &error), STATUS_BAD_INPUT);
+    cr_assert_str_eq(error.text, "token 251 at 4 is outside the vocabulary");
+    job.tokens[4] = -1;
+    cr_assert_eq(engine_submit(rig.engine, &request, &sequence, &error), STATUS_BAD_INPUT);
+    job.tokens[4] = 0;
+    request.sampling.top_p = 2;
+    cr_assert_eq(engine_submit(rig.engine, &request, &sequence, &error), STATUS_BAD_INPUT);
+    request.sampling.top_p = 1;
+    request.max_tokens = 991;
+    cr_assert_eq(engine_submit(rig.engine, &request, &sequence, &error), STATUS_OVER_LIMIT);
+    cr_assert(engine_is_idle(rig.engine));
+    rig_close(&rig);
+}
+
+Test(engine, clocks_and_counts_of_a_sequence_are_in_order) {
+    struct rig rig;
+    struct engine_totals totals;
+    struct job first = job_of(1, 200, 300, 10), second = job_of(2, 200, 300, 10);
+    rig_open(&rig, options_of(100, 8, 100, true), 1);
+    submit(&rig, &first, 0);
+    submit(&rig, &second, 0);
+    run_all(&rig);
+    for (int i = 0; i < 2; i++) {
+        const struct sequence_stats *stats = engine_stats(i ? second.sequence : first.sequence);
+        cr_assert(stats->submitted_ns > 0 && stats->submitted_ns <= stats->scheduled_ns);
+        cr_assert_lt(stats->scheduled_ns, stats->first_token_ns);
+        cr_assert_lt(stats->first_token_ns, stats->last_token_ns);
+        cr_assert_eq(stats->cached_tokens, i ? 192 : 0);
+        cr_assert_eq(stats->cached_tokens + stats->computed_tokens, 300);
+        cr_assert_eq(stats->chunks, i ? 2 : 3);
+        cr_assert(stats->stalled_ns == 0 && stats->recomputed_tokens == 0);
+    }
+    engine_read_totals(rig.engine, &totals);
+    cr_assert_eq(totals.prefill_tokens, 300 + 108);
+    cr_assert_eq(totals.cached_tokens, 192);
+    cr_assert_eq(totals.decode_tokens, 18);
+    cr_assert_eq(totals.running_peak, 2);
+    cr_assert_eq(totals.pages_peak[0], 5 + 2);
+    cr_assert_geq(totals.pages_touched[0], totals.pages_peak[0]);
+    cr_assert_geq(totals.pages_max[0], totals.pages_touched[0]);
+    cr_assert(totals.batch_fill > 0 && totals.batch_fill <= 1);
+    cr_assert_eq(totals.prefill_rows_ns + totals.decode_rows_ns,
+                 totals.planning_ns + totals.backend_ns + totals.sampling_ns);
+    rig_close(&rig);
+}
+
+struct visits {
+    struct rig *rig;
+    const int32_t *tokens;
+    int next;
+};
+
+static void visit(void *context, int position, const float *logits) {
+    struct visits *visits = context;
+    float expected[VOCAB];
+    cr_assert_eq(position, visits->next++);
+    uint64_t value = fake_expect(&visits->rig->backend.device, visits->tokens, position + 1);
+    fill_logits(expected, value, false);
+    cr_assert_arr_eq(logits, expected, sizeof expected);
+}
+
+Test(engine, scoring_visits_every_position_with_its_logits) {
+    struct rig rig;
+    struct error error;
+    struct job job = job_of(1, 0, 333, 5);
+    rig_open(&rig, options_of(64, 16, 100, true), 1);
+    for (int round = 0; round < 2; round++) {
+        struct visits visits = {&rig, job.tokens, 0};
+        cr_assert_eq(engine_score(rig.engine, job.tokens, 333, visit, &visits, NULL), STATUS_OK);
+        cr_assert_eq(visits.next, 333);
+        cr_assert(engine_is_idle(rig.engine));
+    }
+    submit(&rig, &job, 0);
+    cr_assert_eq(engine_score(rig.engine, job.tokens, 333, visit, NULL, &error), STATUS_BAD_INPUT);
+    run_all(&rig);
+    cr_assert_eq(job.output_count, 5);
+    rig_close(&rig);
+}
+
+Test(engine, scoring_more_than_the_pool_holds_is_an_error_with_the_remedy) {
+    struct rig rig;
+    struct error error;
+    struct job job = job_of(1, 0, 599, 5);
+    rig_open(&rig, options_of(64, 16, 8, true), 1);
+    cr_assert_eq(engine_score(rig.engine, job.tokens, 599, visit, NULL, &error), STATUS_OVER_LIMIT);
+    cr_assert_str_eq(error.text,
+                     "599 tokens need more KV pages than there are; give more with --kv-memory");
+    cr_assert(engine_is_idle(rig.engine));
+    rig_close(&rig);
+}
+
+Test(engine, a_failed_scoring_leaves_the_engine_idle) {
+    struct rig rig;
+    struct error error;
+    struct job job = job_of(1, 0, 100, 5);
+    rig_open(&rig, options_of(64, 100, 100, true), 1);
+    rig.backend.fail_call = 3;
+    struct visits visits = {&rig, job.tokens, 0};
+    cr_assert_eq(engine_score(rig.engine, job.tokens, 100, visit, &visits, &error), STATUS_DEVICE);
+    cr_assert(engine_is_idle(rig.engine));
+    submit(&rig, &job, 0);
+    run_all(&rig);
+    cr_assert_eq(job.output_count, 5);
+    rig_close(&rig);
+}
+
+Test(engine, too_little_memory_for_a_page_is_said_with_numbers) {
+    struct rig rig = {.backend = {.base = {&fake_ops}}};
+    struct engine_options options = options_of(64, 2, 1, true);
+    struct error error;
+    cr_assert_eq(thread_pool_create(1, false, &rig.pool, NULL), STATUS_OK);
+    cr_assert_eq(engine_create(&model, &rig.backend.base, rig.pool, &options, &rig.engine, &error),
+                 STATUS_OVER_LIMIT);
+    cr_assert_str_eq(error.text, "1000 bytes of KV memory are too few: a page of 64 tokens has "
+                                 "1000 bytes; give more with --kv-memory");
+    options.batch_tokens = 0;
+    cr_assert_eq(engine_create(&model, &rig.backend.base, rig.pool, &options, &rig.engine, &error),
+                 STATUS_BAD_INPUT);
+    thread_pool_destroy(rig.pool);
+}
+
+Test(engine, a_step_allocates_nothing) {
+    static struct job jobs[JOBS];
+    struct rig rig;
+    if (!COUNTS_ALLOCATIONS)
+        cr_skip_test("a sanitizer owns the allocator");
+    make_jobs(jobs);
+    rig_open(&rig, options_of(64, 4, 30, true), 3);
+    for (int i = 0; i < JOBS; i++)
+        submit(&rig, &jobs[i], (uint64_t)i);
+    cr_assert_eq(step(&rig), STATUS_OK);
+    while (!engine_is_idle(rig.engine)) {
+        const struct engine_event *events;
+        size_t count;
+        long before = allocations;
+        enum status status = engine_step(rig.engine, &events, &count, NULL);
+        long after = allocations;
+        cr_assert_eq(status, STATUS_OK);
+        cr_assert_eq(after, before);
+        take_events(&rig, events, count);
+    }
+    rig_close(&rig);
+}
+
+/* Every allocation of creation and submission in turn fails: an ordinary status each time. */
+Test(engine, any_allocation_may_fail) {
+    struct engine_options options = options_of(64, 4, 30, true);
+    struct job job = job_of(1, 0, 100, 5);
+    if (!COUNTS_ALLOCATIONS)
+        cr_skip_test("a sanitizer owns the allocator");
+    int failures = 0;
+    for (bool failed = true; failed;) {
+        struct rig rig = {.backend = {.base = {&fake_ops}, .device = {.group_count = 2}}};
+        struct engine_request request = {.tokens = job.tokens, .token_count = 100, .max_tokens = 5,
+                                         .sampling = job.sampling};
+        cr_assert_eq(thread_pool_create(2, false, &rig.pool, NULL), STATUS_OK);
+        fail_at = allocations + 1 + failures;
+        enum status status =
+            engine_create(&model, &rig.backend.base, rig.pool, &options, &rig.engine, NULL);
+        if (status == STATUS_OK) {
+            status = engine_submit(rig.engine, &request, &job.sequence, NULL);
+            engine_destroy(rig.engine);
+        }
+        failed = status != STATUS_OK;
+        cr_assert(!failed || status == STATUS_NO_MEMORY);
+        failures += failed;
+        fail_at = 0;
+        free(rig.backend.logits);
+        fake_close(&rig.backend.device);
+        thread_pool_destroy(rig.pool);
+    }
+    cr_assert_gt(failures, 20);
+}

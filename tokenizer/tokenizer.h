@@ -80,7 +80,8 @@ int32_t tokenizer_token_count(const struct tokenizer *tokenizer);
 int32_t tokenizer_bos(const struct tokenizer *tokenizer); /* -1: none */
 int32_t tokenizer_eos(const struct tokenizer *tokenizer);
 bool tokenizer_wants_bos(const struct tokenizer *tokenizer); /* plain text begins with BOS */
-bool tokenizer_is_end(const struct tokenizer *tokenizer, int32_t id); /* EOS, EOT, EOM set */
+/* EOS, EOT, EOM, and control tokens that end answers by their name ("<|im_end|>", "<end_of_turn>"…). */
+bool tokenizer_is_end(const struct tokenizer *tokenizer, int32_t id);
 bool tokenizer_is_special(const struct tokenizer *tokenizer, int32_t id); /* control or unknown */
 /* The id whose text is exactly `bytes` (a control or added token's literal text), or -1. */
 int32_t tokenizer_find(const struct tokenizer *tokenizer, struct view bytes);
@@ -94,6 +95,7 @@ struct decode_stream {
     unsigned char held[4];
     int held_count;
     bool started; /* something was emitted (SentencePiece: the first piece's leading space) */
+    bool replace_each_byte; /* SentencePiece: every byte of a bad part becomes one U+FFFD */
 };
 void decode_stream_init(struct decode_stream *stream);
 /* Append what token `id` completes; control tokens append nothing. false: out of memory or maximum. */

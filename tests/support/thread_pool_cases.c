@@ -66,11 +66,10 @@ bool thread_pool_cases_sleep_and_wake(int threads, int sections) {
     return run_sections(threads, sections, 8, true);
 }
 
-/* The workers' tasks outlast the caller's spin, so the caller sleeps and must be woken by the last.
- */
+/* The caller's task leaves the workers time to take others, which outlast its spin: it sleeps, and
+ * must be woken by the last. */
 static void count_late(void *context, int task_index, int worker_index) {
-    if (worker_index != 0)
-        idle_us(300);
+    idle_us(worker_index == 0 ? 100 : 500);
     count_run(context, task_index, worker_index);
 }
 

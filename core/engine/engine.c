@@ -34,10 +34,7 @@ struct engine {
 
 static enum status init_scheduler(struct engine *engine, const struct engine_options *options,
                                   struct error *error) {
-    if (options->batch_tokens < 1 || options->max_sequences < 1 || options->context < 2)
-        return error_set(error, STATUS_BAD_INPUT,
-                         "batch tokens %d, sequences %d and context %d are too few",
-                         options->batch_tokens, options->max_sequences, options->context);
+    TRY(page_budget_check(options, error));
     struct backend_limits limits = {
         .row_count_max = options->batch_tokens + options->max_sequences,
         .run_count_max = options->max_sequences,
@@ -45,22 +42,13 @@ static enum status init_scheduler(struct engine *engine, const struct engine_opt
         .context_max = options->context,
         .kv_type = options->kv_type,
     };
-    struct scheduler_options scheduling = {
-        .batch_tokens = options->batch_tokens,
-        .max_sequences = options->max_sequences,
-        .context = options->context,
-        .score_rows = options->max_sequences,
-        .prefix_cache = options->prefix_cache,
-        .group_count = engine->model->kv_group_count,
-    };
+    struct scheduler_options scheduling;
     struct backend_memory memory =
         engine->backend->ops->memory(engine->backend, engine->model, &limits);
-    TRY(page_budget_split(engine->model, options, memory.kv_page, limits.page_count_max, error));
-    for (int group = 0; group < scheduling.group_count; group++) {
-        scheduling.groups[group].window = engine->model->kv_groups[group].window;
-        scheduling.groups[group].page_count = limits.page_count_max[group];
-        engine->totals.pages_max[group] = limits.page_count_max[group];
-    }
+    TRY(page_budget_scheduling(engine->model, options, memory.kv_page, &scheduling, error));
+    for (int group = 0; group < scheduling.group_count; group++)
+        limits.page_count_max[group] = engine->totals.pages_max[group] =
+            scheduling.groups[group].page_count;
     TRY(scheduler_init(&engine->scheduler, &scheduling, error));
     return engine->backend->ops->reserve(engine->backend, &limits, error);
 }

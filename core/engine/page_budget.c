@@ -2,7 +2,10 @@
  * to the page, only the same on every run. */
 #include "core/engine/page_budget.h"
 
-enum { PAGES_MAX = 1 << 27 /* of one group: what the prefix index can name, with four groups */ };
+enum {
+    PAGES_MAX = 1 << 27, /* of one group: what the prefix index can name, with four groups */
+    ROWS_MAX = 1 << 20,
+};
 
 /* Pages of a group that a sequence filling the context holds at most. */
 static double pages_of_sequence(const struct model *model, const struct engine_options *options,
@@ -26,11 +29,9 @@ static double bytes_of_sequence(const struct model *model, const struct engine_o
     return bytes;
 }
 
-static enum status check_count(int64_t *count, uint64_t page_bytes, uint64_t kv_bytes,
+static enum status check_count(int64_t count, uint64_t page_bytes, uint64_t kv_bytes,
                                struct error *error) {
-    if (*count > PAGES_MAX)
-        *count = PAGES_MAX;
-    if (*count >= 1)
+    if (count >= 1)
         return STATUS_OK;
     return error_set(error, STATUS_OVER_LIMIT,
                      "%llu bytes of KV memory are too few: a page of %d tokens has %llu bytes; "
@@ -59,7 +60,39 @@ enum status page_budget_split(const struct model *model, const struct engine_opt
                 count = pages * options->max_sequences;
         }
         page_count[group] = count < PAGES_MAX ? (int64_t)(count + 1e-6) : PAGES_MAX;
-        TRY(check_count(&page_count[group], page_bytes[group], options->kv_bytes, error));
+        TRY(check_count(page_count[group], page_bytes[group], options->kv_bytes, error));
     }
+    return STATUS_OK;
+}
+
+enum status page_budget_check(const struct engine_options *options, struct error *error) {
+    if (options->batch_tokens < 1 || options->max_sequences < 1 || options->context < 2)
+        return error_set(error, STATUS_BAD_INPUT,
+                         "batch tokens %d, sequences %d and context %d are too few",
+                         options->batch_tokens, options->max_sequences, options->context);
+    if (options->batch_tokens > ROWS_MAX || options->max_sequences > ROWS_MAX)
+        return error_set(error, STATUS_BAD_INPUT,
+                         "batch tokens %d and sequences %d must be at most %d",
+                         options->batch_tokens, options->max_sequences, ROWS_MAX);
+    return STATUS_OK;
+}
+
+enum status page_budget_scheduling(const struct model *model, const struct engine_options *options,
+                                   const uint64_t *page_bytes, struct scheduler_options *scheduling,
+                                   struct error *error) {
+    int64_t page_count[MODEL_KV_GROUPS_MAX];
+    TRY(page_budget_check(options, error));
+    TRY(page_budget_split(model, options, page_bytes, page_count, error));
+    *scheduling = (struct scheduler_options){
+        .batch_tokens = options->batch_tokens,
+        .max_sequences = options->max_sequences,
+        .context = options->context,
+        .score_rows = options->max_sequences,
+        .prefix_cache = options->prefix_cache,
+        .group_count = model->kv_group_count,
+    };
+    for (int group = 0; group < model->kv_group_count; group++)
+        scheduling->groups[group] =
+            (struct scheduler_group){model->kv_groups[group].window, page_count[group]};
     return STATUS_OK;
 }

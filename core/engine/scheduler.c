@@ -44,7 +44,7 @@ int scheduler_chunk_max(const struct scheduler *scheduler, const struct sequence
 
 static enum status check_options(const struct scheduler_options *options, struct error *error) {
     if (options->batch_tokens < 1 || options->max_sequences < 1 || options->context < 2 ||
-        options->score_rows < 1 || options->batch_tokens > INT32_MAX / 2 - options->max_sequences)
+        options->score_rows < 1)
         return error_set(error, STATUS_BAD_INPUT,
                          "batch tokens %d, sequences %d and context %d must be positive",
                          options->batch_tokens, options->max_sequences, options->context);

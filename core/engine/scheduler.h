@@ -101,8 +101,8 @@ const struct step_plan *scheduler_plan(struct scheduler *scheduler);
  * ran. */
 void scheduler_commit(struct scheduler *scheduler, const struct scheduler_outcome *outcomes);
 
-/* In whatever state; pages go back, full prompt pages stay findable. Destroys the sequence. Not
- * between plan and commit. */
+/* In whatever state; pages go back, full prompt pages stay findable. Destroys the sequence. A
+ * running one not between plan and commit. */
 void scheduler_release(struct scheduler *scheduler, struct sequence *sequence);
 
 /* What the parts of the scheduler share. */

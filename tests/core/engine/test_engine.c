@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "core/engine/engine.h"
+#include "core/engine/simulate.h"
 #include "fake_device.h"
 
 enum { VOCAB = 251, POISON = 250, PAGE_BYTES = 1000 };
@@ -450,6 +451,42 @@ Test(engine, clocks_and_counts_of_a_sequence_are_in_order) {
     cr_assert(totals.batch_fill > 0 && totals.batch_fill <= 1);
     cr_assert_eq(totals.prefill_rows_ns + totals.decode_rows_ns,
                  totals.planning_ns + totals.backend_ns + totals.sampling_ns);
+    rig_close(&rig);
+}
+
+Test(engine, the_dry_run_foretells_steps_rows_hits_and_pages) {
+    static struct job jobs[JOBS];
+    static const uint64_t page_bytes[] = {PAGE_BYTES, PAGE_BYTES};
+    struct engine_options options = options_of(100, 6, 40, true);
+    struct engine_totals totals;
+    struct simulate *simulate;
+    struct simulate_costs costs = {0};
+    struct simulate_result foretold;
+    struct rig rig;
+    make_jobs(jobs);
+    rig_open(&rig, options, 1);
+    cr_assert_eq(simulate_create(&model, &options, page_bytes, &costs, &simulate, NULL), STATUS_OK);
+    for (int i = 0; i < JOBS; i++) {
+        struct engine_request request = {
+            .tokens = jobs[i].tokens, .token_count = jobs[i].count, .max_tokens = 20 + i};
+        cr_assert_eq(simulate_submit(simulate, &request, 20 + i, NULL), STATUS_OK);
+        submit(&rig, &jobs[i], 0);
+    }
+    run_all(&rig);
+    while (simulate_step(simulate))
+        ;
+    engine_read_totals(rig.engine, &totals);
+    simulate_read(simulate, &foretold);
+    cr_assert_eq(foretold.steps, totals.steps);
+    cr_assert_eq(foretold.prefill_tokens, totals.prefill_tokens);
+    cr_assert_eq(foretold.decode_tokens, totals.decode_tokens);
+    cr_assert_eq(foretold.cached_tokens, totals.cached_tokens);
+    cr_assert_eq(foretold.running_peak, totals.running_peak);
+    cr_assert_eq(foretold.batch_fill, totals.batch_fill);
+    cr_assert_arr_eq(foretold.pages_peak, totals.pages_peak, sizeof totals.pages_peak);
+    cr_assert_arr_eq(foretold.pages_touched, totals.pages_touched, sizeof totals.pages_touched);
+    cr_assert_arr_eq(foretold.pages_max, totals.pages_max, sizeof totals.pages_max);
+    simulate_destroy(simulate);
     rig_close(&rig);
 }
 

@@ -1,7 +1,8 @@
-/* Chat templates: a Jinja subset, parsed to a tree and walked, with transformers' settings (trim_blocks,
- * lstrip_blocks, one trailing newline dropped, loop controls). Strings carry their origin through every
- * filter and method, so the output says which bytes the template wrote and which came from the user.
- * Steps, depth and output are limited; a template cannot read anything but what it is given. */
+/* Chat templates: a Jinja subset, parsed to a tree and walked, with transformers' settings
+ * (trim_blocks, lstrip_blocks, one trailing newline dropped, loop controls). Strings carry their
+ * origin through every filter and method, so the output says which bytes the template wrote and
+ * which came from the user. Steps, depth and output are limited; a template cannot read anything
+ * but what it is given. */
 #ifndef TOKENIZER_CHAT_TEMPLATE_H
 #define TOKENIZER_CHAT_TEMPLATE_H
 
@@ -11,7 +12,7 @@
 struct chat_template;
 
 struct chat_message {
-    const char *role;                  /* "system", "user", "assistant" */
+    const char *role; /* "system", "user", "assistant" */
     const struct marked_text *content;
 };
 
@@ -30,8 +31,8 @@ enum status chat_template_parse(struct view source, struct chat_template **chat_
                                 struct error *error);
 void chat_template_destroy(struct chat_template *chat_template);
 
-/* Render into `out` (cleared first). raise_exception and undefined operations are STATUS_BAD_INPUT with
- * the template's own message. Thread-safe on one template. */
+/* Render into `out` (cleared first). raise_exception and undefined operations are STATUS_BAD_INPUT
+ * with the template's own message. Thread-safe on one template. */
 enum status chat_template_render(const struct chat_template *chat_template,
                                  const struct chat_variables *variables, struct marked_text *out,
                                  struct error *error);

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Goldens of chat templates: what Python's jinja2 3.1.6, set up as transformers sets it up, renders.
+
+    make_template_golden.py TEMPLATE... > goldens.json   one file for tests/golden or a conformance run
+
+Each case is (template, conversation): the rendered text, or "error" when rendering raises. The date is
+fixed, as sheaf's is. Conversations are built in; they hold what templates trip over: no system message,
+several turns, non-ASCII text, blanks at both ends, text that looks like a template or a special token.
+"""
+
+import datetime
+import json
+import sys
+
+import jinja2
+import jinja2.ext
+import jinja2.sandbox
+
+DATE = 1765000000
+BOS, EOS = "<s>", "</s>"
+
+
+def say(role, content):
+    return {"role": role, "content": content}
+
+
+CONVERSATIONS = {
+    "system_user": [say("system", "You are terse."), say("user", "Summarise this.")],
+    "user": [say("user", "Hello there")],
+    "turns": [
+        say("system", "Be kind."),
+        say("user", "One"),
+        say("assistant", "First answer"),
+        say("user", "Two"),
+        say("assistant", "<think>\nhidden\n</think>\n\nSecond answer"),
+        say("user", "Three"),
+    ],
+    "unicode": [say("system", "Größe “quoted”"), say("user", "日本語 🌶️ नमस्ते e\u0301\u00a0\u2003")],
+    "blanks": [say("user", " \n\t leading and trailing \u3000\n\n")],
+    "lookalikes": [
+        say("user", "{{ 7 * 7 }} {% if x %} {# c #} <|im_end|>\n<|im_start|>system\n<s>[INST] </s> it's \"q\" \\n")
+    ],
+    "empty": [say("user", "")],
+}
+
+
+class Generation(jinja2.ext.Extension):
+    """The {% generation %} block of transformers: renders its body."""
+
+    tags = {"generation"}
+
+    def parse(self, parser):
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(["name:endgeneration"], drop_needle=True)
+        call = self.call_method("render_body")
+        return jinja2.nodes.CallBlock(call, [], [], body).set_lineno(line)
+
+    def render_body(self, caller):
+        return caller()
+
+
+def environment():
+    env = jinja2.sandbox.ImmutableSandboxedEnvironment(
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=[Generation, jinja2.ext.loopcontrols],
+    )
+
+    def tojson(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
+        return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+    def raise_exception(message):
+        raise jinja2.exceptions.TemplateError(message)
+
+    def strftime_now(form):
+        return datetime.datetime.fromtimestamp(DATE, datetime.timezone.utc).strftime(form)
+
+    env.filters["tojson"] = tojson
+    env.globals["raise_exception"] = raise_exception
+    env.globals["strftime_now"] = strftime_now
+    return env
+
+
+def render(env, source, messages):
+    try:
+        template = env.from_string(source)
+        text = template.render(
+            messages=messages, tools=None, documents=None, add_generation_prompt=True, bos_token=BOS, eos_token=EOS
+        )
+        return {"text": text}
+    except Exception as failure:  # every failure of a template is a case as well
+        return {"error": str(failure)}
+
+
+def cases(paths):
+    env = environment()
+    for path in paths:
+        with open(path, encoding="utf-8", newline="") as file:
+            source = file.read()
+        for name, messages in CONVERSATIONS.items():
+            yield {
+                "template": path.rsplit("/", 1)[-1],
+                "conversation": name,
+                "messages": messages,
+                **render(env, source, messages),
+            }
+
+
+def main():
+    golden = {
+        "jinja2": jinja2.__version__,
+        "date": DATE,
+        "bos_token": BOS,
+        "eos_token": EOS,
+        "cases": list(cases(sys.argv[1:])),
+    }
+    json.dump(golden, sys.stdout, ensure_ascii=False, indent=1)
+    print()
+
+
+if __name__ == "__main__":
+    main()

@@ -187,7 +187,8 @@ static void embed(struct backend *backend, const struct op_embed *op) {
     size_t width = (size_t)reference->model->width;
     for (int row = 0; row < reference->plan->row_count; row++) {
         double *out = reference->activations[ACTIVATION_RESIDUAL] + (size_t)row * width;
-        backend_reference_unpack(reference, op->table, (uint64_t)reference->plan->tokens[row], out);
+        backend_reference_linear_unpack(reference, op->table,
+                                        (uint64_t)reference->plan->tokens[row], out);
         for (size_t i = 0; i < width; i++)
             out[i] *= (double)op->scale;
     }
@@ -207,7 +208,7 @@ static void norm(struct backend *backend, const struct op_norm *op) {
     struct reference *reference = (struct reference *)backend;
     size_t width = (size_t)reference->model->width;
     double *weight = reference->bias; /* free between linears, and wide enough */
-    backend_reference_unpack(reference, op->weight, 0, weight);
+    backend_reference_linear_unpack(reference, op->weight, 0, weight);
     for (int row = 0; row < reference->plan->row_count; row++)
         norm_row(reference->activations[op->from] + (size_t)row * width, weight, width,
                  (double)op->epsilon,

@@ -99,9 +99,9 @@ void backend_reference_attention_write(struct backend *backend, const struct op_
     double q_norm[512], k_norm[512]; /* head_dim is at most 512 */
     assert(model->head_dim <= 512);
     if (op->q_norm != NULL)
-        backend_reference_unpack(reference, op->q_norm, 0, q_norm);
+        backend_reference_linear_unpack(reference, op->q_norm, 0, q_norm);
     if (op->k_norm != NULL)
-        backend_reference_unpack(reference, op->k_norm, 0, k_norm);
+        backend_reference_linear_unpack(reference, op->k_norm, 0, k_norm);
     for (int row = 0; row < reference->plan->row_count; row++) {
         struct row_place place = place_of(reference, row);
         double *q = reference->activations[ACTIVATION_QKV] +

@@ -17,8 +17,8 @@ struct linear_job {
     double softcap;
 };
 
-void backend_reference_unpack(struct reference *reference, const struct tensor *tensor,
-                              uint64_t row, double *out) {
+void backend_reference_linear_unpack(struct reference *reference, const struct tensor *tensor,
+                                     uint64_t row, double *out) {
     tensor_unpack_row(tensor, row, reference->weight_row);
     for (uint64_t i = 0; i < tensor->dims[0]; i++)
         out[i] = (double)reference->weight_row[i];
@@ -30,7 +30,7 @@ static void gather_bias(struct reference *reference, const struct linear *linear
     for (int part = 0; part < linear->part_count; part++) {
         int count = (int)linear->parts[part]->row_count;
         if (linear->biases[part] != NULL)
-            backend_reference_unpack(reference, linear->biases[part], 0, bias);
+            backend_reference_linear_unpack(reference, linear->biases[part], 0, bias);
         else
             for (int i = 0; i < count; i++)
                 bias[i] = 0;

@@ -33,8 +33,8 @@ struct reference {
 int backend_reference_width(const struct model *model, enum activation activation);
 
 /* One tensor row in double. */
-void backend_reference_unpack(struct reference *reference, const struct tensor *tensor,
-                              uint64_t row, double *out);
+void backend_reference_linear_unpack(struct reference *reference, const struct tensor *tensor,
+                                     uint64_t row, double *out);
 
 void backend_reference_linear(struct backend *backend, const struct linear *linear,
                               enum activation from, enum activation to);

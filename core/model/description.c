@@ -282,11 +282,11 @@ static enum status parse_required(struct description *description, const struct 
         if (yaml_find(root, required[i]) == NULL)
             return error_set(error, STATUS_BAD_INPUT, "line %d: '%s' is missing", root->line,
                              required[i]);
-    TRY(description_parse_config(description, yaml_find(root, "config"), arena, error));
-    TRY(description_parse_tensors(description, yaml_find(root, "tensors"), arena, error));
+    TRY(description_config_parse(description, yaml_find(root, "config"), arena, error));
+    TRY(description_config_parse_tensors(description, yaml_find(root, "tensors"), arena, error));
     TRY(parse_ropes(description, yaml_find(root, "ropes"), arena, error));
     TRY(parse_kinds(description, yaml_find(root, "layer_kinds"), arena, error));
-    TRY(description_parse_model(description, yaml_find(root, "model"), arena, error));
+    TRY(description_ops_parse(description, yaml_find(root, "model"), arena, error));
     return check_slots_used(description, error);
 }
 

@@ -175,12 +175,13 @@ enum status description_read_slot(struct description *description, const struct 
 enum status description_read_choice(const struct yaml_node *node, const char *what,
                                     const char *const *names, int *choice, struct error *error);
 /* description_config.c: config and tensors. */
-enum status description_parse_config(struct description *description, const struct yaml_node *node,
+enum status description_config_parse(struct description *description, const struct yaml_node *node,
                                      struct arena *arena, struct error *error);
-enum status description_parse_tensors(struct description *description, const struct yaml_node *node,
-                                      struct arena *arena, struct error *error);
+enum status description_config_parse_tensors(struct description *description,
+                                             const struct yaml_node *node, struct arena *arena,
+                                             struct error *error);
 /* description_ops.c */
-enum status description_parse_model(struct description *description, const struct yaml_node *node,
-                                    struct arena *arena, struct error *error);
+enum status description_ops_parse(struct description *description, const struct yaml_node *node,
+                                  struct arena *arena, struct error *error);
 
 #endif

@@ -80,7 +80,7 @@ static enum status find_known(struct description *description, int line, struct 
     return STATUS_OK;
 }
 
-enum status description_parse_config(struct description *description, const struct yaml_node *node,
+enum status description_config_parse(struct description *description, const struct yaml_node *node,
                                      struct arena *arena, struct error *error) {
     if (node->kind != YAML_MAPPING)
         return error_set(error, STATUS_BAD_INPUT, "line %d: config must be a mapping", node->line);
@@ -145,8 +145,9 @@ static enum status parse_slot(struct description *description, struct descriptio
     return read_absence(description, slot, node, error);
 }
 
-enum status description_parse_tensors(struct description *description, const struct yaml_node *node,
-                                      struct arena *arena, struct error *error) {
+enum status description_config_parse_tensors(struct description *description,
+                                             const struct yaml_node *node, struct arena *arena,
+                                             struct error *error) {
     if (node->kind != YAML_MAPPING)
         return error_set(error, STATUS_BAD_INPUT, "line %d: tensors must be a mapping", node->line);
     description->slots = arena_calloc(arena, node->count + 1, sizeof *description->slots);

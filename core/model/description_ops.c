@@ -214,8 +214,8 @@ static size_t count_ops(const struct yaml_node *node) {
     return count;
 }
 
-enum status description_parse_model(struct description *description, const struct yaml_node *node,
-                                    struct arena *arena, struct error *error) {
+enum status description_ops_parse(struct description *description, const struct yaml_node *node,
+                                  struct arena *arena, struct error *error) {
     if (node->kind != YAML_SEQUENCE)
         return error_set(error, STATUS_BAD_INPUT, "line %d: model must be a list of ops",
                          node->line);

@@ -93,10 +93,10 @@ static enum status read_own(const char *path, const char *architecture, struct a
 }
 
 static enum status build_steps(struct model_build *build, struct error *error) {
-    TRY(model_build_config(build, error));
-    TRY(model_build_tensors(build, error));
-    TRY(model_build_ropes(build, error));
-    return model_build_ops(build, error);
+    TRY(model_config_read(build, error));
+    TRY(model_tensors_bind(build, error));
+    TRY(model_rope_build(build, error));
+    return model_compile_ops(build, error);
 }
 
 static enum status build_model(struct model *model, const char *path, const char *architecture_path,

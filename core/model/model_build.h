@@ -23,36 +23,37 @@ struct model_build {
 
 /* Fills values and the model's dimensions; every number is checked for range, so that no product of
  * dimensions can overflow later. */
-enum status model_build_config(struct model_build *build, struct error *error);
+enum status model_config_read(struct model_build *build, struct error *error);
 
 /* Fills tensors, parameter_count and weight_bytes. Missing, misshapen and unknown tensors are
  * refused. */
-enum status model_build_tensors(struct model_build *build, struct error *error);
+enum status model_tensors_bind(struct model_build *build, struct error *error);
 
-enum status model_build_ropes(struct model_build *build, struct error *error);
+enum status model_rope_build(struct model_build *build, struct error *error);
 
 /* Fills ops, linear_count and kv_groups. */
-enum status model_build_ops(struct model_build *build, struct error *error);
+enum status model_compile_ops(struct model_build *build, struct error *error);
 
 /* ---- shared helpers ---- */
 
 /* The tensor of a slot for a layer (any layer for global slots), or NULL. */
-const struct tensor *model_build_tensor(const struct model_build *build, int slot, int layer);
+const struct tensor *model_tensors_find(const struct model_build *build, int slot, int layer);
 
 /* Replace `placeholder` in `pattern` by `text`; too long a result is an error. */
-enum status model_build_expand(const char *pattern, const char *placeholder, const char *text,
-                               char buffer[MODEL_NAME_BYTES], struct error *error);
+enum status model_config_expand(const char *pattern, const char *placeholder, const char *text,
+                                char buffer[MODEL_NAME_BYTES], struct error *error);
 
 struct number_range {
     const char *name;
     double min, max;
     int multiple; /* whole multiples only; 0: any number */
 };
-enum status model_build_check(const struct number_range *range, double value, struct error *error);
+enum status model_config_check(const struct number_range *range, double value, struct error *error);
 
 /* Evaluate with a range; the error names the line of the description. */
-enum status model_build_number(const struct model_build *build, const struct expression *expression,
-                               const struct number_range *range, int line, double *value,
-                               struct error *error);
+enum status model_config_number(const struct model_build *build,
+                                const struct expression *expression,
+                                const struct number_range *range, int line, double *value,
+                                struct error *error);
 
 #endif

@@ -27,8 +27,8 @@ static enum status read_number(const struct op_work *work, enum op_number number
                                const struct number_range *range, float *value,
                                struct error *error) {
     double wide;
-    TRY(model_build_number(work->build, &work->source->numbers[number], range, work->source->line,
-                           &wide, error));
+    TRY(model_config_number(work->build, &work->source->numbers[number], range, work->source->line,
+                            &wide, error));
     *value = (float)wide;
     return STATUS_OK;
 }
@@ -38,7 +38,7 @@ static enum status read_number(const struct op_work *work, enum op_number number
 static enum status find_tensor(const struct op_work *work, enum op_slot attribute, int rows,
                                int length, const struct tensor **tensor, struct error *error) {
     int slot = work->source->slots[attribute];
-    *tensor = model_build_tensor(work->build, slot, work->layer);
+    *tensor = model_tensors_find(work->build, slot, work->layer);
     if (*tensor == NULL ||
         ((*tensor)->dims[0] == (uint64_t)length && (*tensor)->row_count == (uint64_t)rows))
         return STATUS_OK;
@@ -109,8 +109,8 @@ static enum status find_kind(const struct op_work *work, const struct descriptio
     for (int i = 0; i < description->kind_count; i++) {
         double every;
         *kind = &description->kinds[i];
-        TRY(model_build_number(work->build, &(*kind)->every, &every_range, (*kind)->line, &every,
-                               error));
+        TRY(model_config_number(work->build, &(*kind)->every, &every_range, (*kind)->line, &every,
+                                error));
         if ((work->layer + 1) % (int)every == 0)
             return STATUS_OK;
     }
@@ -146,7 +146,7 @@ static enum status compile_attention(const struct op_work *work, struct error *e
     const struct description_layer_kind *kind = NULL;
     double window;
     TRY(find_kind(work, &kind, error));
-    TRY(model_build_number(work->build, &kind->window, &window_range, kind->line, &window, error));
+    TRY(model_config_number(work->build, &kind->window, &window_range, kind->line, &window, error));
     attention->window = (int)window;
     attention->rope = &work->build->ropes[kind->rope];
     TRY(place_in_group(work, error));
@@ -216,7 +216,7 @@ static enum status compile_range(struct model_build *build, int first, int end, 
     return STATUS_OK;
 }
 
-enum status model_build_ops(struct model_build *build, struct error *error) {
+enum status model_compile_ops(struct model_build *build, struct error *error) {
     const struct description *description = build->description;
     struct model *model = build->model;
     int repeated = description->layer_end - description->layer_first;

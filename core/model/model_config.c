@@ -19,7 +19,8 @@ static const struct number_range known_ranges[KNOWN_COUNT] = {
 };
 static const struct number_range other_range = {"value", -1e15, 1e15, 0};
 
-enum status model_build_check(const struct number_range *range, double value, struct error *error) {
+enum status model_config_check(const struct number_range *range, double value,
+                               struct error *error) {
     if (!(value >= range->min && value <= range->max))
         return error_set(error, STATUS_CORRUPT, "'%s' must be from %.10g to %.10g, found %.10g",
                          range->name, range->min, range->max, value);
@@ -29,18 +30,19 @@ enum status model_build_check(const struct number_range *range, double value, st
     return STATUS_OK;
 }
 
-enum status model_build_number(const struct model_build *build, const struct expression *expression,
-                               const struct number_range *range, int line, double *value,
-                               struct error *error) {
+enum status model_config_number(const struct model_build *build,
+                                const struct expression *expression,
+                                const struct number_range *range, int line, double *value,
+                                struct error *error) {
     *value = expression_evaluate(expression, build->values);
-    if (model_build_check(range, *value, error) != STATUS_OK)
+    if (model_config_check(range, *value, error) != STATUS_OK)
         return error_context(error, "description '%s': line %d: '%s'", build->description->family,
                              line, expression->text);
     return STATUS_OK;
 }
 
-enum status model_build_expand(const char *pattern, const char *placeholder, const char *text,
-                               char buffer[MODEL_NAME_BYTES], struct error *error) {
+enum status model_config_expand(const char *pattern, const char *placeholder, const char *text,
+                                char buffer[MODEL_NAME_BYTES], struct error *error) {
     const char *found = strstr(pattern, placeholder);
     int prefix = found == NULL ? (int)strlen(pattern) : (int)(found - pattern);
     const char *suffix = found == NULL ? "" : found + strlen(placeholder);
@@ -78,7 +80,7 @@ static enum status find_value(const struct model_build *build,
     char key[MODEL_NAME_BYTES];
     *value = NULL;
     for (size_t i = 0; i < config->key_count && *value == NULL; i++) {
-        TRY(model_build_expand(config->keys[i], "{arch}", build->architecture, key, error));
+        TRY(model_config_expand(config->keys[i], "{arch}", build->architecture, key, error));
         *value = gguf_find(build->model->gguf, key);
     }
     return STATUS_OK;
@@ -90,7 +92,7 @@ static enum status missing_value(const struct model_build *build,
     if (config->key_count == 0)
         return error_set(error, STATUS_CORRUPT, "tensor '%s' is missing (it tells '%s')",
                          config->rows_of, config->name);
-    TRY(model_build_expand(config->keys[0], "{arch}", build->architecture, key, error));
+    TRY(model_config_expand(config->keys[0], "{arch}", build->architecture, key, error));
     return error_set(error, STATUS_CORRUPT, "metadata '%s' is missing (it tells '%s')", key,
                      config->name);
 }
@@ -147,7 +149,7 @@ static enum status check_refusals(const struct model_build *build, struct error 
     for (size_t i = 0; i < build->description->refusal_count; i++) {
         const struct description_refusal *refusal = &build->description->refusals[i];
         double number = 1;
-        TRY(model_build_expand(refusal->key, "{arch}", build->architecture, key, error));
+        TRY(model_config_expand(refusal->key, "{arch}", build->architecture, key, error));
         const struct gguf_value *value = gguf_find(build->model->gguf, key);
         if (value == NULL || (gguf_read_f64(value, &number) && number == 0))
             continue;
@@ -157,7 +159,7 @@ static enum status check_refusals(const struct model_build *build, struct error 
     return STATUS_OK;
 }
 
-enum status model_build_config(struct model_build *build, struct error *error) {
+enum status model_config_read(struct model_build *build, struct error *error) {
     const struct description *description = build->description;
     TRY(check_refusals(build, error));
     build->values =
@@ -167,7 +169,7 @@ enum status model_build_config(struct model_build *build, struct error *error) {
     for (int i = 0; i < description->config_count; i++) {
         struct number_range range = range_of(description, i);
         TRY(evaluate(build, &description->configs[i], &build->values[i], error));
-        TRY(model_build_check(&range, build->values[i], error));
+        TRY(model_config_check(&range, build->values[i], error));
     }
     set_dimensions(build);
     if (build->model->head_count % build->model->kv_head_count != 0)

@@ -70,8 +70,8 @@ static const struct {
 static enum status read_scaling_type(const struct rope_work *work, struct view *type,
                                      struct error *error) {
     char key[MODEL_NAME_BYTES];
-    TRY(model_build_expand(work->source->scaling_type, "{arch}", work->build->architecture, key,
-                           error));
+    TRY(model_config_expand(work->source->scaling_type, "{arch}", work->build->architecture, key,
+                            error));
     const struct gguf_value *value = gguf_find(work->build->model->gguf, key);
     *type = view_of("linear");
     if (value != NULL && !gguf_read_string(value, type))
@@ -88,12 +88,12 @@ static enum status read_scaling(const struct rope_work *work, struct scaling *sc
     const struct model_build *build = work->build;
     const struct description_rope *source = work->source;
     int line = source->line;
-    TRY(model_build_number(build, &source->factor, &factor, line, &scaling->factor, error));
-    TRY(model_build_number(build, &source->original_context, &context, line,
-                           &scaling->original_context, error));
-    TRY(model_build_number(build, &source->gain, &gain, line, &scaling->gain, error));
-    TRY(model_build_number(build, &source->beta_fast, &beta, line, &scaling->beta_fast, error));
-    return model_build_number(build, &source->beta_slow, &beta, line, &scaling->beta_slow, error);
+    TRY(model_config_number(build, &source->factor, &factor, line, &scaling->factor, error));
+    TRY(model_config_number(build, &source->original_context, &context, line,
+                            &scaling->original_context, error));
+    TRY(model_config_number(build, &source->gain, &gain, line, &scaling->gain, error));
+    TRY(model_config_number(build, &source->beta_fast, &beta, line, &scaling->beta_fast, error));
+    return model_config_number(build, &source->beta_slow, &beta, line, &scaling->beta_slow, error);
 }
 
 static enum status apply_scaling(struct rope_work *work, struct error *error) {
@@ -112,7 +112,7 @@ static enum status apply_scaling(struct rope_work *work, struct error *error) {
 }
 
 static enum status apply_divisors(struct rope_work *work, struct error *error) {
-    const struct tensor *tensor = model_build_tensor(work->build, work->source->divisors, 0);
+    const struct tensor *tensor = model_tensors_find(work->build, work->source->divisors, 0);
     int pairs = work->rope->dims / 2;
     if (tensor == NULL)
         return STATUS_OK;
@@ -137,10 +137,10 @@ static enum status build_rope(struct rope_work *work, struct error *error) {
     struct number_range dims = {"dims", 2, work->build->model->head_dim, 2};
     static const struct number_range base = {"base", 1.0001, 1e15, 0};
     double dim_count;
-    TRY(model_build_number(work->build, &work->source->dims, &dims, work->source->line, &dim_count,
-                           error));
-    TRY(model_build_number(work->build, &work->source->base, &base, work->source->line, &work->base,
-                           error));
+    TRY(model_config_number(work->build, &work->source->dims, &dims, work->source->line, &dim_count,
+                            error));
+    TRY(model_config_number(work->build, &work->source->base, &base, work->source->line,
+                            &work->base, error));
     work->rope->pairing = work->source->pairing;
     work->rope->dims = (int)dim_count;
     work->rope->magnitude = 1;
@@ -155,7 +155,7 @@ static enum status build_rope(struct rope_work *work, struct error *error) {
     return apply_divisors(work, error);
 }
 
-enum status model_build_ropes(struct model_build *build, struct error *error) {
+enum status model_rope_build(struct model_build *build, struct error *error) {
     const struct description *description = build->description;
     build->ropes = arena_calloc(&build->model->arena, (size_t)description->rope_count + 1,
                                 sizeof *build->ropes);

@@ -10,7 +10,7 @@
 
 static const struct number_range shape_range = {"shape", 1, (double)(1LL << 40), 1};
 
-const struct tensor *model_build_tensor(const struct model_build *build, int slot, int layer) {
+const struct tensor *model_tensors_find(const struct model_build *build, int slot, int layer) {
     if (slot < 0)
         return NULL;
     size_t row = (size_t)slot * (size_t)build->model->layer_count;
@@ -32,7 +32,7 @@ static enum status expected_dims(const struct model_build *build,
     double value;
     dims[1] = 1;
     for (int i = 0; i < slot->dim_count; i++) {
-        TRY(model_build_number(build, &slot->shape[i], &shape_range, slot->line, &value, error));
+        TRY(model_config_number(build, &slot->shape[i], &shape_range, slot->line, &value, error));
         dims[slot->dim_count - 1 - i] = (uint64_t)value;
     }
     return STATUS_OK;
@@ -67,13 +67,13 @@ static enum status bind_one(const struct model_build *build, int index, int laye
     char name[MODEL_NAME_BYTES], number[16];
     uint64_t dims[2];
     snprintf(number, sizeof number, "%d", layer);
-    TRY(model_build_expand(slot->pattern, "{i}", number, name, error));
+    TRY(model_config_expand(slot->pattern, "{i}", number, name, error));
     TRY(expected_dims(build, slot, dims, error));
     const struct tensor *tensor = gguf_find_tensor(build->model->gguf, name);
     if (tensor != NULL)
         TRY(check_shape(slot, tensor, dims, error));
     else if (slot->tied_to >= 0)
-        tensor = model_build_tensor(build, slot->tied_to, 0);
+        tensor = model_tensors_find(build, slot->tied_to, 0);
     else if (!slot->optional)
         return missing_tensor(build, slot, name, dims, error);
     size_t row = (size_t)index * (size_t)build->model->layer_count;
@@ -139,7 +139,7 @@ static enum status account(const struct model_build *build, struct error *error)
     return STATUS_OK;
 }
 
-enum status model_build_tensors(struct model_build *build, struct error *error) {
+enum status model_tensors_bind(struct model_build *build, struct error *error) {
     size_t cells = (size_t)build->description->slot_count * (size_t)build->model->layer_count;
     build->tensors = arena_calloc(build->scratch, cells + 1, sizeof *build->tensors);
     if (build->tensors == NULL)

@@ -80,8 +80,8 @@ bool thread_pool_cases_caller_is_woken(int threads, int sections) {
     if (good) {
         section->threads = threads;
         for (int i = 0; i < sections && good; i++) {
-            thread_pool_run(pool, threads * 2, count_late, section);
-            good = all_ran_once(section, threads * 2);
+            thread_pool_run(pool, threads, count_late, section);
+            good = all_ran_once(section, threads);
         }
         thread_pool_destroy(pool);
     }

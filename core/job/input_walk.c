@@ -28,7 +28,7 @@ struct walk_level {
 
 void input_walk_init(struct input_walk *walk, struct input_skips *skips) {
     *walk = (struct input_walk){.skips = skips};
-    text_init(&walk->path, INPUT_PATH_MAX);
+    text_init(&walk->path, 2 * INPUT_PATH_MAX); /* the system allows less */
 }
 
 static void destroy_level(struct walk_level *level) {
@@ -184,11 +184,8 @@ enum status input_walk_next(struct input_walk *walk, bool *found, const char **c
         bool is_folder = name[length - 1] == '/';
         if (is_folder)
             name[length - 1] = '\0';
-        if (!input_path_join(&walk->path, level->path, name)) {
-            *code = "unreadable";
-            return error_set(error, STATUS_OVER_LIMIT, "a path of more than %d bytes",
-                             INPUT_PATH_MAX);
-        }
+        if (!input_path_join(&walk->path, level->path, name))
+            return error_no_memory(error, "a path");
         if (!is_folder) {
             *found = true;
             return STATUS_OK;

@@ -1,7 +1,7 @@
-/* Pages that remember. A cell holds the token, the position, and a hash of the whole history up to it, read
- * through the page table as a kernel would; so a wrong page, a page written twice, or one given away while
- * it was needed shows as a different token later, or at once as a fault. fake_expect is the same function
- * of the tokens alone. */
+/* Pages that remember. A cell holds the token, the position, and a hash of the whole history up to
+ * it, read through the page table as a kernel would; so a wrong page, a page written twice, or one
+ * given away while it was needed shows as a different token later, or at once as a fault.
+ * fake_expect is the same function of the tokens alone. */
 #ifndef TESTS_CORE_ENGINE_FAKE_DEVICE_H
 #define TESTS_CORE_ENGINE_FAKE_DEVICE_H
 
@@ -109,8 +109,8 @@ static inline uint64_t fake_expect(const struct fake_device *device, const int32
     return value;
 }
 
-/* A whole step; values[i] is what sample row i saw. Every other row is checked for the pages it would
- * read: their first and last cell. */
+/* A whole step; values[i] is what sample row i saw. Every other row is checked for the pages it
+ * would read: their first and last cell. */
 static inline void fake_compute(struct fake_device *device, const struct step_plan *plan,
                                 uint64_t *values) {
     int sample = 0;

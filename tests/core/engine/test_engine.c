@@ -1,17 +1,14 @@
-/* The engine over a backend of pages that remember (fake_device.h), through the real decoder and thread
- * pool: tokens do not depend on the batch, failures lose nothing, steps allocate nothing. */
+/* The engine over a backend of pages that remember (fake_device.h), through the real decoder and
+ * thread pool: tokens do not depend on the batch, failures lose nothing, steps allocate nothing. */
 #include <criterion/criterion.h>
-#include <math.h>
 #include <stdatomic.h>
 
 #include "core/engine/engine.h"
 #include "core/engine/simulate.h"
-#include "fake_device.h"
+#include "fake_backend.h"
 
-enum { VOCAB = 251, POISON = 250, PAGE_BYTES = 1000 };
-
-/* Counts, and on demand fails, every allocation of the process. A sanitizer brings an allocator of its
- * own: there the two tests that need this are skipped. */
+/* Counts, and on demand fails, every allocation of the process. A sanitizer brings an allocator of
+ * its own: there the two tests that need this are skipped. */
 static atomic_long allocations, fail_at;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -38,107 +35,6 @@ void *realloc(void *old, size_t bytes) {
     return allocation_fails() ? NULL : __libc_realloc(old, bytes);
 }
 #endif
-
-struct fake_backend {
-    struct backend base;
-    struct fake_device device;
-    const struct step_plan *plan;
-    float *logits;
-    int calls, fail_call; /* begin and end of steps; the fail_call-th fails */
-    int kv_writes;
-};
-
-static const char *fake_numerics(const struct backend *backend) {
-    (void)backend;
-    return "fake";
-}
-
-static struct backend_memory fake_memory(const struct backend *backend, const struct model *model,
-                                         const struct backend_limits *limits) {
-    struct backend_memory memory = {0};
-    (void)backend, (void)limits;
-    for (int group = 0; group < model->kv_group_count; group++)
-        memory.kv_page[group] = PAGE_BYTES;
-    return memory;
-}
-
-static enum status fake_reserve(struct backend *base, const struct backend_limits *limits,
-                                struct error *error) {
-    struct fake_backend *backend = (struct fake_backend *)base;
-    (void)error;
-    for (int group = 0; group < backend->device.group_count; group++)
-        backend->device.page_count[group] = limits->page_count_max[group];
-    fake_open(&backend->device);
-    backend->logits = calloc((size_t)limits->sample_count_max * VOCAB, sizeof(float));
-    if (!backend->logits || !backend->device.cells[0] || !backend->device.cells[1])
-        return STATUS_NO_MEMORY;
-    return STATUS_OK;
-}
-
-static enum status fake_call(struct fake_backend *backend, struct error *error) {
-    if (++backend->calls == backend->fail_call)
-        return error_set(error, STATUS_DEVICE, "the device is gone");
-    return STATUS_OK;
-}
-
-static enum status fake_begin(struct backend *base, const struct step_plan *plan,
-                              struct error *error) {
-    struct fake_backend *backend = (struct fake_backend *)base;
-    backend->plan = plan;
-    return fake_call(backend, error);
-}
-
-static void fake_linear(struct backend *base, const struct linear *linear, enum activation from,
-                        enum activation to) {
-    (void)base, (void)linear, (void)from, (void)to;
-}
-
-static void fake_attention(struct backend *base, const struct op_attention *op) {
-    (void)base, (void)op;
-}
-
-static void fake_kv_write(struct backend *base, const struct op_attention *op) {
-    (void)op;
-    ((struct fake_backend *)base)->kv_writes++;
-}
-
-static void fill_logits(float *logits, uint64_t value, bool poisoned) {
-    for (int token = 0; token < VOCAB; token++)
-        logits[token] = (float)(fake_mix(value, (uint64_t)token) >> 40) / (float)(1 << 21);
-    logits[POISON] = poisoned ? NAN : -INFINITY;
-}
-
-static void fake_logits(struct backend *base, const struct op_logits *op) {
-    struct fake_backend *backend = (struct fake_backend *)base;
-    const struct step_plan *plan = backend->plan;
-    uint64_t values[512];
-    (void)op;
-    fake_compute(&backend->device, plan, values);
-    for (int i = 0; i < plan->sample_count; i++)
-        fill_logits(backend->logits + (size_t)i * VOCAB, values[i],
-                    plan->tokens[plan->sample_rows[i]] == POISON);
-}
-
-static enum status fake_end(struct backend *base, struct error *error) {
-    return fake_call((struct fake_backend *)base, error);
-}
-
-static const float *fake_logits_view(const struct backend *base) {
-    return ((const struct fake_backend *)base)->logits;
-}
-
-static const struct backend_ops fake_ops = {
-    .numerics = fake_numerics,
-    .memory = fake_memory,
-    .reserve = fake_reserve,
-    .begin_step = fake_begin,
-    .linear = fake_linear,
-    .kv_write = fake_kv_write,
-    .attention = fake_attention,
-    .logits = fake_logits,
-    .end_step = fake_end,
-    .logits_view = fake_logits_view,
-};
 
 static struct op ops[] = {{.kind = OP_ATTENTION}, {.kind = OP_ATTENTION}, {.kind = OP_LOGITS}};
 
@@ -311,8 +207,10 @@ Test(engine, tokens_do_not_depend_on_batch_chunk_threads_prefixes_or_pool) {
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         struct rig rig;
         make_jobs(jobs);
-        rig_open(&rig, options_of(cases[c].batch_tokens, cases[c].max_sequences, cases[c].pages,
-                                  cases[c].prefix_cache), cases[c].threads);
+        rig_open(&rig,
+                 options_of(cases[c].batch_tokens, cases[c].max_sequences, cases[c].pages,
+                            cases[c].prefix_cache),
+                 cases[c].threads);
         for (int i = 0; i < JOBS; i++)
             submit(&rig, &jobs[i], (uint64_t)i);
         run_all(&rig);
@@ -405,8 +303,8 @@ Test(engine, requests_outside_the_model_are_refused) {
     struct sequence *sequence;
     struct job job = job_of(1, 0, 10, 5);
     rig_open(&rig, options_of(64, 2, 100, true), 1);
-    struct engine_request request = {.tokens = job.tokens, .token_count = 10, .max_tokens = 5,
-                                     .sampling = job.sampling};
+    struct engine_request request = {
+        .tokens = job.tokens, .token_count = 10, .max_tokens = 5, .sampling = job.sampling};
     job.tokens[4] = VOCAB;
     cr_assert_eq(engine_submit(rig.engine, &request, &sequence, &error), STATUS_BAD_INPUT);
     cr_assert_str_eq(error.text, "token 251 at 4 is outside the vocabulary");
@@ -597,8 +495,8 @@ Test(engine, any_allocation_may_fail) {
     int failures = 0;
     for (bool failed = true; failed;) {
         struct rig rig = {.backend = {.base = {&fake_ops}, .device = {.group_count = 2}}};
-        struct engine_request request = {.tokens = job.tokens, .token_count = 100, .max_tokens = 5,
-                                         .sampling = job.sampling};
+        struct engine_request request = {
+            .tokens = job.tokens, .token_count = 100, .max_tokens = 5, .sampling = job.sampling};
         cr_assert_eq(thread_pool_create(2, false, &rig.pool, NULL), STATUS_OK);
         fail_at = allocations + 1 + failures;
         enum status status =

@@ -75,6 +75,5 @@ Test(page_budget, options_out_of_range_are_named) {
     cr_assert_str_eq(error.text, "batch tokens 0, sequences 4 and context 1000 are too few");
     options.batch_tokens = INT32_MAX;
     cr_assert_eq(page_budget_check(&options, &error), STATUS_BAD_INPUT);
-    cr_assert_str_eq(error.text,
-                     "batch tokens 2147483647 and sequences 4 must be at most 1048576");
+    cr_assert_str_eq(error.text, "batch tokens 2147483647 and sequences 4 must be at most 1048576");
 }

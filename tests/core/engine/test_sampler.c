@@ -9,7 +9,8 @@ enum { VOCAB = 1000 };
 static const struct sampling greedy = {.top_p = 1, .repeat_penalty = 1};
 
 static struct sampling at(double temperature) {
-    return (struct sampling){.temperature = temperature, .top_p = 1, .repeat_penalty = 1, .seed = 1};
+    return (struct sampling){
+        .temperature = temperature, .top_p = 1, .repeat_penalty = 1, .seed = 1};
 }
 
 static int32_t pick(struct sampler *sampler, const float *logits, struct sampling sampling,

@@ -1,127 +1,7 @@
-/* The scheduler alone, over pages that remember (fake_device.h): whatever the workload, every sequence
- * gets the tokens it would get alone, no page leaks, and all invariants hold after every step. */
+/* What the scheduler decides, one rule a test. */
 #include <criterion/criterion.h>
 
-#include "core/engine/scheduler.h"
-#include "fake_device.h"
-
-enum { VOCAB = 251, PAGE = KV_PAGE_TOKENS };
-
-struct rig {
-    struct scheduler scheduler;
-    struct fake_device device;
-    struct scheduler_outcome outcomes[256];
-    int steps;
-    int64_t prefill_rows;
-};
-
-static void rig_open(struct rig *rig, struct scheduler_options options) {
-    *rig = (struct rig){0};
-    options.score_rows = options.score_rows ? options.score_rows : 8;
-    cr_assert_eq(scheduler_init(&rig->scheduler, &options, NULL), STATUS_OK);
-    rig->device.group_count = options.group_count;
-    for (int group = 0; group < options.group_count; group++) {
-        rig->device.windows[group] = options.groups[group].window;
-        rig->device.page_count[group] = options.groups[group].page_count;
-    }
-    fake_open(&rig->device);
-}
-
-static void rig_close(struct rig *rig) {
-    scheduler_deinit(&rig->scheduler);
-    fake_close(&rig->device);
-}
-
-static struct sequence *submit(struct rig *rig, const int32_t *tokens, int count, int max_tokens) {
-    struct sequence *sequence;
-    struct engine_request request = {.tokens = tokens, .token_count = count,
-                                     .max_tokens = max_tokens};
-    cr_assert_eq(scheduler_submit(&rig->scheduler, &request, &sequence, NULL), STATUS_OK);
-    return sequence;
-}
-
-/* `count` tokens that share nothing with those of another seed. */
-static struct sequence *submit_alone(struct rig *rig, int seed, int count, int max_tokens) {
-    int32_t tokens[8192];
-    for (int i = 0; i < count; i++)
-        tokens[i] = (int32_t)(fake_mix((uint64_t)seed, (uint64_t)i) % VOCAB);
-    return submit(rig, tokens, count, max_tokens);
-}
-
-static void check_plan(const struct rig *rig, const struct step_plan *plan) {
-    const struct scheduler_options *options = &rig->scheduler.options;
-    int rows = 0, prefill = 0;
-    for (int i = 0; i < plan->run_count; i++) {
-        const struct step_run *run = &plan->runs[i];
-        cr_assert_eq(run->row_first, rows);
-        cr_assert_gt(run->row_count, 0);
-        rows += run->row_count;
-        if (rig->scheduler.work[i].prefill)
-            prefill += run->row_count;
-        else
-            cr_assert_eq(run->row_count, 1);
-    }
-    cr_assert_eq(rows, plan->row_count);
-    cr_assert_leq(prefill, options->batch_tokens);
-    cr_assert_leq(plan->run_count, options->max_sequences);
-    for (int i = 1; i < plan->sample_count; i++)
-        cr_assert_lt(plan->sample_rows[i - 1], plan->sample_rows[i]);
-    for (int i = 0; i < rig->scheduler.running_count; i++) {
-        int known = rig->scheduler.running[i]->output_count;
-        bool planned = false;
-        for (int r = 0; r < plan->run_count; r++)
-            planned |= rig->scheduler.work[r].sequence == rig->scheduler.running[i];
-        cr_assert(known == 0 || planned, "a decoding sequence was left out of a step");
-    }
-}
-
-/* One step; false when there was nothing to compute. */
-static bool rig_step(struct rig *rig) {
-    uint64_t values[256];
-    const struct step_plan *plan = scheduler_plan(&rig->scheduler);
-    check_plan(rig, plan);
-    cr_assert_null(scheduler_check(&rig->scheduler), "%s", scheduler_check(&rig->scheduler));
-    if (plan->row_count == 0)
-        return false;
-    for (int i = 0; i < plan->run_count; i++)
-        rig->prefill_rows += rig->scheduler.work[i].prefill ? plan->runs[i].row_count : 0;
-    fake_compute(&rig->device, plan, values);
-    for (int i = 0; i < plan->sample_count; i++)
-        rig->outcomes[i] = (struct scheduler_outcome){fake_token(values[i], VOCAB), true};
-    scheduler_commit(&rig->scheduler, rig->outcomes);
-    const char *broken = scheduler_check(&rig->scheduler);
-    cr_assert_null(broken, "%s", broken);
-    cr_assert_eq(rig->device.faults, 0);
-    rig->steps++;
-    return true;
-}
-
-/* Everything the sequence has sampled is what it would have sampled alone. */
-static void check_tokens(const struct rig *rig, const struct sequence *sequence) {
-    for (int i = 0; i < sequence->output_count; i++) {
-        int known = sequence->prompt_count + i;
-        uint64_t value = fake_expect(&rig->device, sequence->tokens, known);
-        cr_assert_eq(sequence->tokens[known], fake_token(value, VOCAB), "output token %d of %d", i,
-                     sequence->output_count);
-    }
-}
-
-static void check_empty(const struct rig *rig) {
-    cr_assert_eq(rig->scheduler.running_count, 0);
-    for (int group = 0; group < rig->scheduler.options.group_count; group++) {
-        cr_assert_eq(rig->scheduler.pools[group].used_count, 0);
-        cr_assert_eq(rig->scheduler.reserved[group], 0);
-    }
-}
-
-static struct scheduler_options one_group(int batch_tokens, int max_sequences, int64_t pages) {
-    return (struct scheduler_options){.batch_tokens = batch_tokens,
-                                      .max_sequences = max_sequences,
-                                      .context = 8192,
-                                      .prefix_cache = true,
-                                      .group_count = 1,
-                                      .groups = {{0, pages}}};
-}
+#include "scheduler_rig.h"
 
 Test(scheduler, one_prompt_in_chunks_then_one_token_a_step) {
     struct rig rig;
@@ -359,8 +239,8 @@ Test(scheduler, the_forecast_counts_shared_pages_with_their_last_holder) {
     rig_close(&rig);
 }
 
-/* The first sequence that cannot start at once must start at the very step at which it would start if
- * nothing had been submitted after it. */
+/* The first sequence that cannot start at once must start at the very step at which it would start
+ * if nothing had been submitted after it. */
 static int first_blocked_start(uint64_t seed, int count, int *blocked) {
     struct rig rig;
     uint64_t state = seed;
@@ -368,14 +248,13 @@ static int first_blocked_start(uint64_t seed, int count, int *blocked) {
     rig_open(&rig, one_group(fake_between(&state, 20, 300), fake_between(&state, 2, 8), 24));
     for (int i = 0; i < count; i++) {
         int prompt = fake_between(&state, 1, 600);
-        sequences[i] = submit_alone(&rig, (int)(seed % 1000) * 100 + i, prompt,
-                                    fake_between(&state, 1, 300));
+        sequences[i] =
+            submit_alone(&rig, (int)(seed % 1000) * 100 + i, prompt, fake_between(&state, 1, 300));
     }
     int start = 0;
     while (rig_step(&rig)) {
         if (rig.steps == 1 && *blocked < 0)
-            for (*blocked = 0; *blocked < count &&
-                               sequences[*blocked]->state != SEQUENCE_WAITING;)
+            for (*blocked = 0; *blocked < count && sequences[*blocked]->state != SEQUENCE_WAITING;)
                 ++*blocked;
         if (*blocked >= count || sequences[*blocked]->state != SEQUENCE_WAITING)
             break;
@@ -520,87 +399,4 @@ Test(scheduler, check_names_what_is_broken) {
     cr_assert_str_eq(scheduler_check(&rig.scheduler),
                      "a sequence holds fewer pages than it has computed");
     rig_close(&rig);
-}
-
-/* A random pile: prompts are prefixes of a few documents with tails of their own, options are random,
- * sequences come, are cancelled and released at random times. */
-struct pile {
-    uint64_t state;
-    struct rig rig;
-    int context;
-    struct sequence *live[64];
-    int live_count;
-    int submitted, finished;
-};
-
-static struct scheduler_options random_options(struct pile *pile) {
-    uint64_t *state = &pile->state;
-    struct scheduler_options options = {
-        .batch_tokens = fake_between(state, 1, 200),
-        .max_sequences = fake_between(state, 1, 12),
-        .context = pile->context,
-        .prefix_cache = fake_between(state, 0, 3) > 0,
-        .group_count = fake_between(state, 1, 3),
-    };
-    int shape = fake_between(state, 0, 3); /* 0: windows only */
-    for (int group = 0; group < options.group_count; group++) {
-        bool global = shape > 0 && group == 0;
-        options.groups[group].window = global ? 0 : fake_between(state, 2, 300);
-        options.groups[group].page_count = fake_between(state, 4, 40);
-    }
-    return options;
-}
-
-static void submit_random(struct pile *pile) {
-    int32_t tokens[700];
-    uint64_t *state = &pile->state;
-    int shared = fake_between(state, 0, 1) ? fake_between(state, 0, 8) * 50 : 0;
-    int count = shared + fake_between(state, 1, 150);
-    uint64_t document = (uint64_t)fake_between(state, 1, 3), tail = fake_random(state);
-    for (int i = 0; i < count; i++)
-        tokens[i] = (int32_t)(fake_mix(i < shared ? document : tail, (uint64_t)i) % VOCAB);
-    pile->live[pile->live_count++] =
-        submit(&pile->rig, tokens, count, fake_between(state, 1, 80));
-    pile->submitted++;
-}
-
-static void release_random(struct pile *pile) {
-    int at = fake_between(&pile->state, 0, pile->live_count - 1);
-    struct sequence *sequence = pile->live[at];
-    bool over = sequence->state == SEQUENCE_OVER;
-    if (!over && fake_between(&pile->state, 0, 20) > 0)
-        return;
-    check_tokens(&pile->rig, sequence);
-    cr_assert(!over || sequence->output_count == sequence->max_tokens ||
-              sequence->output_count == 0);
-    pile->finished += sequence->output_count == sequence->max_tokens;
-    scheduler_release(&pile->rig.scheduler, sequence);
-    pile->live[at] = pile->live[--pile->live_count];
-    cr_assert_null(scheduler_check(&pile->rig.scheduler));
-}
-
-static int run_pile(uint64_t seed) {
-    struct pile pile = {.state = seed * 0x9e3779b97f4a7c15u + 1, .context = 700};
-    rig_open(&pile.rig, random_options(&pile));
-    bool busy = true;
-    while (busy || pile.live_count > 0 || pile.submitted < 40) {
-        if (pile.submitted < 40 && pile.live_count < 64 && fake_between(&pile.state, 0, 2) == 0)
-            submit_random(&pile);
-        if (pile.live_count > 0)
-            release_random(&pile);
-        busy = rig_step(&pile.rig);
-        cr_assert(busy || pile.rig.scheduler.waiting.count == 0 ||
-                      pile.rig.scheduler.refused_count > 0,
-                  "something waits and nothing runs");
-    }
-    check_empty(&pile.rig);
-    rig_close(&pile.rig);
-    return pile.finished;
-}
-
-Test(scheduler, random_piles_give_every_sequence_its_own_tokens) {
-    int finished = 0;
-    for (uint64_t seed = 1; seed <= 120; seed++)
-        finished += run_pile(seed);
-    cr_assert_gt(finished, 1500, "only %d sequences ran to their end", finished);
 }

@@ -15,8 +15,7 @@ static struct simulate *simulate_of(int batch_tokens, int max_sequences, int pag
                                      .context = 2000,
                                      .kv_bytes = (uint64_t)pages * PAGE_BYTES,
                                      .prefix_cache = true};
-    cr_assert_eq(simulate_create(&model, &options, page_bytes, &costs, &simulate, NULL),
-                 STATUS_OK);
+    cr_assert_eq(simulate_create(&model, &options, page_bytes, &costs, &simulate, NULL), STATUS_OK);
     return simulate;
 }
 
@@ -25,8 +24,8 @@ static void submit(struct simulate *simulate, int32_t first, int count, int max_
     int32_t tokens[2000];
     for (int i = 0; i < count; i++)
         tokens[i] = first + i;
-    struct engine_request request = {.tokens = tokens, .token_count = count,
-                                     .max_tokens = max_tokens};
+    struct engine_request request = {
+        .tokens = tokens, .token_count = count, .max_tokens = max_tokens};
     cr_assert_eq(simulate_submit(simulate, &request, expected, NULL), STATUS_OK);
 }
 
@@ -88,8 +87,8 @@ Test(simulate, attention_is_charged_for_the_keys_a_row_sees) {
             windowed += position < 100 ? position + 1 : 100;
         }
         for (int batch = 30; batch < 500; batch += 90) {
-            struct simulate *simulate = simulate_of(
-                batch, 1, 100, (struct simulate_costs){.attend = {1, 1000000}});
+            struct simulate *simulate =
+                simulate_of(batch, 1, 100, (struct simulate_costs){.attend = {1, 1000000}});
             submit(simulate, 0, count, 1, 1);
             cr_assert_eq(run(simulate).attention_seconds, global + 1000000 * windowed,
                          "%d tokens in chunks of %d", count, batch);
@@ -98,8 +97,8 @@ Test(simulate, attention_is_charged_for_the_keys_a_row_sees) {
 }
 
 Test(simulate, reading_bounds_decoding_and_arithmetic_bounds_prefill) {
-    struct simulate_costs costs = {.weights = 50, .row = 1, .sample = 2, .read_kv = {3, 0},
-                                   .attend = {1, 0}};
+    struct simulate_costs costs = {
+        .weights = 50, .row = 1, .sample = 2, .read_kv = {3, 0}, .attend = {1, 0}};
     struct simulate *simulate = simulate_of(100, 1, 100, costs);
     submit(simulate, 0, 100, 2, 2);
     struct simulate_result result = run(simulate);
@@ -116,8 +115,12 @@ Test(simulate, costs_follow_from_shapes_and_ceilings) {
         {.kind = OP_MLP, .mlp = {.gate_up = {.in = 10, .out = 80}, .down = {.in = 40, .out = 10}}},
         {.kind = OP_LOGITS, .logits = {.head = {.in = 10, .out = 500}}},
     };
-    struct model shapes = {.op_count = 4, .ops = ops, .head_count = 5, .head_dim = 4,
-                           .weight_bytes = 9000, .kv_group_count = 2};
+    struct model shapes = {.op_count = 4,
+                           .ops = ops,
+                           .head_count = 5,
+                           .head_dim = 4,
+                           .weight_bytes = 9000,
+                           .kv_group_count = 2};
     struct simulate_ceilings ceilings = {1000, 100, 64, 0.5};
     struct simulate_costs costs = simulate_costs_of(&shapes, page_bytes, &ceilings);
     cr_assert_float_eq(costs.row, 2 * (300 + 200 + 800 + 400) / 1000.0, 1e-12);

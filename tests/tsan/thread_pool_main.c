@@ -18,6 +18,8 @@ int main(void) {
         failures +=
             report("sleep_and_wake", threads, thread_pool_cases_sleep_and_wake(threads, 100));
         failures +=
+            report("caller_is_woken", threads, thread_pool_cases_caller_is_woken(threads, 50));
+        failures +=
             report("writes_are_seen", threads, thread_pool_cases_writes_are_seen(threads, 300));
         failures +=
             report("create_destroy", threads, thread_pool_cases_create_destroy(threads, 20));

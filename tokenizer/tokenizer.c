@@ -87,6 +87,11 @@ static uint32_t score_key(float score) {
     return ~ascending;
 }
 
+/* User-defined tokens that are made by merging are made before all others. */
+static bool is_user_defined(const struct tokenizer_source *source, int32_t id) {
+    return source->classes && source->classes[id] == TOKEN_USER_DEFINED;
+}
+
 /* A space behind something else, first byte apart. */
 static bool is_crossing(struct view token) {
     for (size_t i = 1; i < token.length; i++)
@@ -106,7 +111,7 @@ static enum status init_piece_bpe(struct tokenizer *tokenizer,
     for (int32_t id = 0; id < vocabulary->count; id++) {
         if (isnan(source->scores[id]))
             return error_set(error, STATUS_CORRUPT, "the score of token %d is not a number", id);
-        tokenizer->score_keys[id] = score_key(source->scores[id]);
+        tokenizer->score_keys[id] = is_user_defined(source, id) ? 0 : score_key(source->scores[id]);
         if (vocabulary->classes[id] != TOKEN_NORMAL ||
             !is_crossing(vocabulary_bytes(vocabulary, id)))
             continue;

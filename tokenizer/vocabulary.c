@@ -130,6 +130,13 @@ static enum status insert(struct vocabulary *vocabulary, int32_t id, struct view
     return STATUS_OK;
 }
 
+static bool is_blank(struct view bytes) {
+    for (size_t i = 0; i < bytes.length; i++)
+        if (bytes.bytes[i] != ' ')
+            return false;
+    return bytes.length > 0;
+}
+
 static enum status read_class(const struct tokenizer_source *source, int32_t id, uint8_t *class,
                               struct error *error) {
     *class = source->classes ? source->classes[id] : TOKEN_NORMAL;
@@ -170,6 +177,10 @@ static enum status read_token(struct vocabulary *vocabulary, const struct tokeni
         spelled = byte_level_decode(alphabet, stored, out, &length);
     else if (!byte_level)
         length = decode_piece(stored, out);
+    if (!byte_level && class == TOKEN_USER_DEFINED && is_blank((struct view){out, length})) {
+        vocabulary->classes[id] = TOKEN_NORMAL;
+        spelled = true;
+    }
     if (!spelled && byte_level && length)
         memcpy(out, stored.bytes, length);
     vocabulary->offsets[id + 1] = vocabulary->offsets[id] + (uint32_t)length;

@@ -1,6 +1,7 @@
 /* The tokens of a model: their bytes in one block, their classes, and a flat hash from bytes to the
  * id of an ordinary token. Added tokens (control, user-defined) are not in the hash: nothing that
- * merging makes can be one of them. */
+ * merging makes can be one of them. The exception are SentencePiece's user-defined runs of spaces:
+ * the reference has them as ordinary tokens of the best score, and so they are here. */
 #ifndef TOKENIZER_VOCABULARY_H
 #define TOKENIZER_VOCABULARY_H
 

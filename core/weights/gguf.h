@@ -1,7 +1,7 @@
-/* GGUF v2 and v3 files, split files too, opened by memory map. Every count, offset, dimension product
- * and length is checked before use; a file cut at any byte is an error, never a fault.
- * Format: ggml docs/gguf.md. Refused with a name: big-endian files, v1, nested arrays, duplicate keys or
- * tensors, unknown or dead tensor types, overlapping or misaligned tensors. */
+/* GGUF v2 and v3 files, split files too, opened by memory map. Every count, offset, dimension
+ * product and length is checked before use; a file cut at any byte is an error, never a fault.
+ * Format: ggml docs/gguf.md. Refused with a name: big-endian files, v1, nested arrays, duplicate
+ * keys or tensors, unknown or dead tensor types, overlapping or misaligned tensors. */
 #ifndef CORE_WEIGHTS_GGUF_H
 #define CORE_WEIGHTS_GGUF_H
 

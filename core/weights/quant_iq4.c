@@ -5,16 +5,17 @@
 
 #include "core/weights/quant_load.h"
 
-const int8_t quant_iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                     1,    13,   25,  38,  53,  69,  89,  113};
+/* What the sixteen nibbles stand for, before the scale. */
+static const int8_t steps[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                 1,    13,   25,  38,  53,  69,  89,  113};
 
 enum { NL_BYTES = 18, NL_VALUES = 32, XS_BYTES = 136, XS_VALUES = 256 };
 
 /* 16 bytes hold 32 values: low nibbles first. */
 static void unpack_table(const uint8_t *nibbles, float scale, float *out) {
     for (int j = 0; j < 16; j++) {
-        out[j] = scale * (float)quant_iq4_values[nibbles[j] & 15];
-        out[j + 16] = scale * (float)quant_iq4_values[nibbles[j] >> 4];
+        out[j] = scale * (float)steps[nibbles[j] & 15];
+        out[j + 16] = scale * (float)steps[nibbles[j] >> 4];
     }
 }
 

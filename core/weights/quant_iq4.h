@@ -4,10 +4,6 @@
 #define CORE_WEIGHTS_QUANT_IQ4_H
 
 #include <stddef.h>
-#include <stdint.h>
-
-/* What the sixteen nibbles stand for, before the scale. */
-extern const int8_t quant_iq4_values[16];
 
 void quant_iq4_nl(const void *blocks, size_t block_count, float *out);
 void quant_iq4_xs(const void *blocks, size_t block_count, float *out);

@@ -30,7 +30,8 @@ void quant_k_q2(const void *blocks, size_t block_count, float *out) {
         unpack_q2((const uint8_t *)blocks + i * Q2_BYTES, out + i * SUPER_VALUES);
 }
 
-void quant_k_q3_scales(const uint8_t *packed, int8_t scales[16]) {
+/* Sixteen 6-bit scales: low nibbles in 8 bytes, high pairs in 4, offset 32. */
+static void unpack_q3_scales(const uint8_t *packed, int8_t scales[16]) {
     for (int i = 0; i < 16; i++) {
         int low = i < 8 ? packed[i] & 15 : packed[i - 8] >> 4;
         int high = packed[8 + i % 4] >> (2 * (i / 4)) & 3;
@@ -44,7 +45,7 @@ static void unpack_q3(const uint8_t *block, float *out) {
     const uint8_t *quants = block + 32;
     float scale = quant_load_f16(block + 108);
     int8_t scales[16];
-    quant_k_q3_scales(block + 96, scales);
+    unpack_q3_scales(block + 96, scales);
     for (int i = 0; i < SUPER_VALUES; i++) {
         int plane = i % 128 / 32;
         int low = quants[i / 128 * 32 + i % 32] >> (2 * plane) & 3;
@@ -59,7 +60,8 @@ void quant_k_q3(const void *blocks, size_t block_count, float *out) {
         unpack_q3((const uint8_t *)blocks + i * Q3_BYTES, out + i * SUPER_VALUES);
 }
 
-void quant_k_scales(const uint8_t *packed, uint8_t scales[8], uint8_t minimums[8]) {
+/* Eight 6-bit (scale, minimum) pairs in 12 bytes. */
+static void unpack_pairs(const uint8_t *packed, uint8_t scales[8], uint8_t minimums[8]) {
     for (int i = 0; i < 4; i++) {
         scales[i] = packed[i] & 63;
         minimums[i] = packed[i + 4] & 63;
@@ -77,7 +79,7 @@ static void unpack_q4_or_q5(const uint8_t *block, const uint8_t *high, const uin
     float minimum = quant_load_f16(block + 2);
     uint8_t scales[8];
     uint8_t minimums[8];
-    quant_k_scales(block + 4, scales, minimums);
+    unpack_pairs(block + 4, scales, minimums);
     for (int group = 0; group < 8; group++) {
         float d = scale * (float)scales[group];
         float m = minimum * (float)minimums[group];

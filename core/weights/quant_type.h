@@ -1,5 +1,5 @@
-/* The table of tensor element types of GGUF: one row a type. Nothing outside this table and the tile
- * packers may switch on a type. Block layouts: ggml's quantisation formats. */
+/* The table of tensor element types of GGUF: one row a type. Nothing outside this table and the
+ * tile packers may switch on a type. Block layouts: ggml's quantisation formats. */
 #ifndef CORE_WEIGHTS_QUANT_TYPE_H
 #define CORE_WEIGHTS_QUANT_TYPE_H
 
@@ -38,14 +38,14 @@ struct quant_type {
 /* The row of a GGUF type id, or NULL when sheaf has none. */
 const struct quant_type *quant_type_find(uint32_t gguf_id);
 
-/* A name for any id, known, dead or foreign, for messages ("MXFP4", "Q4_2 (removed)", "type 77"). */
+/* A name for any id, known, dead or foreign, for messages: "MXFP4", "Q4_2 (removed)", "type 77". */
 const char *quant_type_foreign_name(uint32_t gguf_id, char *buffer, size_t buffer_bytes);
 
 /* Rows of the table, for tests that visit every type. */
 size_t quant_type_count(void);
 const struct quant_type *quant_type_at(size_t index);
 
-/* IEEE half and bfloat16 to float, exact, denormals kept; float to bfloat16 rounds to nearest even. */
+/* IEEE half and bfloat16 to float, exact, denormals kept; back, rounded to nearest even. */
 float quant_type_f16_to_f32(uint16_t half);
 uint16_t quant_type_f32_to_f16(float value);
 static inline float quant_type_bf16_to_f32(uint16_t bits) {

@@ -157,6 +157,18 @@ Test(input, stdin_is_read_when_named) {
     GIVES("\"-\" empty stdin: the document is empty\n", "-");
 }
 
+Test(input, stdin_may_be_gzip_or_the_list_itself) {
+    folder_write_gzip("packed", "unpacked from stdin", 19);
+    folder_write_text("a.txt", "a");
+    folder_write_text("list", "a.txt\na.txt\n");
+    cr_assert(freopen("packed", "r", stdin));
+    GIVES("\"-\" ok unpacked from stdin\n", "-");
+    cr_assert(freopen("list", "r", stdin));
+    char *found = read_with((struct input_options){.files_from = "-"}, NULL);
+    cr_assert_str_eq(found, "\"a.txt\" ok a\n\"a.txt\" ok a\n");
+    free(found);
+}
+
 /* --- folders ---------------------------------------------------------------------------------- */
 
 Test(input, folders_are_walked_in_the_byte_order_of_paths) {

@@ -256,7 +256,9 @@ Test(input_record, a_binary_file_by_that_name_is_one_error) {
 Test(input_record, long_lines_and_escaped_nul) {
     enum { LENGTH = 3000000 };
     char *line = malloc(LENGTH + 64);
-    size_t head = (size_t)sprintf(line, "{\"id\":1,\"text\":\"\\u0000");
+    static const char start[] = "{\"id\":1,\"text\":\"\\u0000";
+    size_t head = sizeof start - 1;
+    memcpy(line, start, head);
     memset(line + head, 'y', LENGTH);
     memcpy(line + head + LENGTH, "\"}", 2);
     struct document document = read_line(line, head + LENGTH + 2, true);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/weights/gguf.h"
+#include "tests/support/failing_malloc.h"
 #include "tests/support/gguf_builder.h"
 
 static char folder[] = "/tmp/sheaf-gguf-XXXXXX";
@@ -270,4 +271,24 @@ Test(gguf, broken_splits_are_named) {
     assert_refused("renamed.gguf", STATUS_NOT_FOUND, "-00001-of-00003.gguf");
     write_shard("x-00001-of-00003.gguf", 5, 3, 3, "a");
     assert_refused("x-00001-of-00003.gguf", STATUS_CORRUPT, "shard 6 of 3");
+}
+
+Test(gguf, every_allocation_of_opening_may_fail) {
+    write_three_shards();
+    char path[128];
+    snprintf(path, sizeof path, "%s", in_folder("m-00002-of-00003.gguf"));
+    int n = 0;
+    bool failed;
+    do {
+        struct error error = {0};
+        struct gguf *gguf;
+        failing_malloc_arm(++n);
+        enum status status = gguf_open(path, &gguf, &error);
+        failed = failing_malloc_disarm();
+        cr_assert_eq(status, failed ? STATUS_NO_MEMORY : STATUS_OK, "allocation %d: %s", n,
+                     error.text);
+        cr_assert_eq(gguf == NULL, failed);
+        gguf_close(gguf);
+    } while (failed);
+    cr_assert_gt(n, 5);
 }

@@ -148,6 +148,28 @@ static void softmax_page(const float *scores, int row_count, void *probabilities
     }
 }
 
+/* To nearest even; the scales' NaN has no low bits to carry. */
+static inline __attribute__((always_inline)) __m256i round_bf16(__m512 values) {
+    __m512i bits = _mm512_castps_si512(values);
+    __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16));
+}
+
+static inline __attribute__((always_inline)) void store_bf16(__m512 first, __m512 second,
+                                                             uint16_t *out) {
+    _mm256_storeu_si256((void *)out, round_bf16(first));
+    _mm256_storeu_si256((void *)(out + 16), round_bf16(second));
+}
+
+static void expand_keys(const int8_t *in, const float *scales, int head_dim, uint16_t *out) {
+    expand_keys_avx512(in, scales, head_dim, out, store_bf16);
+}
+
+static void expand_values(const int8_t *in, const float *scales, int head_dim, uint16_t *out) {
+    expand_values_avx512(in, scales, head_dim, out, store_bf16);
+}
+
 const struct attention_kernels attention_avx512 = {
     .name = "avx512",
     .unit = UNIT_F32,
@@ -157,6 +179,6 @@ const struct attention_kernels attention_avx512 = {
     .softmax_page = softmax_page,
     .scale_row = scale_row_avx512,
     .blend_row = blend_row_avx512,
-    .expand_keys = expand_keys_avx512,
-    .expand_values = expand_values_avx512,
+    .expand_keys = expand_keys,
+    .expand_values = expand_values,
 };

@@ -67,6 +67,18 @@ static void softmax_page(const float *scores, int row_count, void *probabilities
     }
 }
 
+ALWAYS_INLINE void store_bf16(__m512 first, __m512 second, uint16_t *out) {
+    _mm512_storeu_si512(out, (__m512i)_mm512_cvtne2ps_pbh(second, first));
+}
+
+static void expand_keys(const int8_t *in, const float *scales, int head_dim, uint16_t *out) {
+    expand_keys_avx512(in, scales, head_dim, out, store_bf16);
+}
+
+static void expand_values(const int8_t *in, const float *scales, int head_dim, uint16_t *out) {
+    expand_values_avx512(in, scales, head_dim, out, store_bf16);
+}
+
 const struct attention_kernels attention_avx512bf16 = {
     .name = "avx512-bf16",
     .unit = UNIT_BF16,
@@ -76,6 +88,6 @@ const struct attention_kernels attention_avx512bf16 = {
     .softmax_page = softmax_page,
     .scale_row = scale_row_avx512,
     .blend_row = blend_row_avx512,
-    .expand_keys = expand_keys_avx512,
-    .expand_values = expand_values_avx512,
+    .expand_keys = expand_keys,
+    .expand_values = expand_values,
 };

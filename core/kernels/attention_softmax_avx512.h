@@ -54,39 +54,40 @@ static inline void blend_row_avx512(float *into, float into_factor, const float 
     }
 }
 
-/* 16 bytes × 16 scales to bf16, to nearest even. */
-static inline void expand_16_avx512(const int8_t *in, __m512 scales, uint16_t *out) {
+/* 16 bytes × 16 scales. */
+static inline __m512 scaled_bytes_avx512(const int8_t *in, __m512 scales) {
     __m512i wide = _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)in));
-    __m512i bits = _mm512_castps_si512(_mm512_mul_ps(_mm512_cvtepi32_ps(wide), scales));
-    __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-    __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
-    __mmask16 nan = _mm512_cmp_ps_mask(scales, scales, _CMP_UNORD_Q);
-    rounded = _mm512_mask_mov_epi32(rounded, nan, bits);
-    __m256i halves = _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16));
-    _mm256_storeu_si256((void *)out, halves);
+    return _mm512_mul_ps(_mm512_cvtepi32_ps(wide), scales);
 }
 
-static inline void expand_keys_avx512(const int8_t *in, const float *scales, int head_dim,
-                                      uint16_t *out) {
-    const __m512i twice = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
-    for (int part = 0; part < PANEL_COLUMNS / 8; part++) {
-        __m256 eight = _mm256_loadu_ps(scales + 8 * part);
-        __m512 doubled = _mm512_permutexvar_ps(twice, _mm512_castps256_ps512(eight));
+/* Both expansions: `store` writes 32 values as bf16. */
+static inline __attribute__((always_inline)) void
+expand_keys_avx512(const int8_t *in, const float *scales, int head_dim, uint16_t *out,
+                   void (*store)(__m512 first, __m512 second, uint16_t *out)) {
+    const __m512i low = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+    for (int part = 0; part < PANEL_COLUMNS / 16; part++) {
+        __m512 sixteen = _mm512_loadu_ps(scales + 16 * part);
+        __m512 first = _mm512_permutexvar_ps(low, sixteen);
+        __m512 second = _mm512_permutexvar_ps(high, sixteen);
         for (int pair = 0; pair < head_dim / 2; pair++) {
-            size_t at = (size_t)pair * PANEL_COLUMNS * 2 + (size_t)part * 16;
-            expand_16_avx512(in + at, doubled, out + at);
+            size_t at = (size_t)pair * PANEL_COLUMNS * 2 + (size_t)part * 32;
+            store(scaled_bytes_avx512(in + at, first), scaled_bytes_avx512(in + at + 16, second),
+                  out + at);
         }
     }
 }
 
-static inline void expand_values_avx512(const int8_t *in, const float *scales, int head_dim,
-                                        uint16_t *out) {
+static inline __attribute__((always_inline)) void
+expand_values_avx512(const int8_t *in, const float *scales, int head_dim, uint16_t *out,
+                     void (*store)(__m512 first, __m512 second, uint16_t *out)) {
     for (int pair = 0; pair < PANEL_COLUMNS / 2; pair++) {
         __m512 even = _mm512_set1_ps(scales[2 * pair]), odd = _mm512_set1_ps(scales[2 * pair + 1]);
         __m512 both = _mm512_mask_blend_ps(0xaaaa, even, odd);
-        for (int i = 0; i < 2 * head_dim; i += 16) {
+        for (int i = 0; i < 2 * head_dim; i += 32) {
             size_t at = (size_t)pair * 2 * (size_t)head_dim + (size_t)i;
-            expand_16_avx512(in + at, both, out + at);
+            store(scaled_bytes_avx512(in + at, both), scaled_bytes_avx512(in + at + 16, both),
+                  out + at);
         }
     }
 }

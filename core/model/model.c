@@ -69,6 +69,8 @@ static enum status find_builtin(const char *architecture, struct arena *scratch,
 
 static enum status parse_file(const struct file_map *map, struct arena *scratch,
                               struct description **description, struct error *error) {
+    if (map->length == 0)
+        return error_set(error, STATUS_BAD_INPUT, "the file is empty");
     if (map->length > DESCRIPTION_BYTES_MAX)
         return error_set(error, STATUS_OVER_LIMIT, "a model description has at most %d bytes",
                          DESCRIPTION_BYTES_MAX);

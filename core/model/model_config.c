@@ -24,6 +24,9 @@ enum status model_config_check(const struct number_range *range, double value,
     if (!(value >= range->min && value <= range->max))
         return error_set(error, STATUS_CORRUPT, "'%s' must be from %.10g to %.10g, found %.10g",
                          range->name, range->min, range->max, value);
+    if (range->multiple == 1 && value != floor(value))
+        return error_set(error, STATUS_CORRUPT, "'%s' must be a whole number, found %.10g",
+                         range->name, value);
     if (range->multiple > 0 && fmod(value, range->multiple) != 0)
         return error_set(error, STATUS_CORRUPT, "'%s' must be a multiple of %d, found %.10g",
                          range->name, range->multiple, value);

@@ -65,17 +65,19 @@ static enum status bind_one(const struct model_build *build, int index, int laye
                             struct error *error) {
     const struct description_slot *slot = &build->description->slots[index];
     char name[MODEL_NAME_BYTES], number[16];
-    uint64_t dims[2];
+    uint64_t dims[2] = {0};
     snprintf(number, sizeof number, "%d", layer);
     TRY(model_config_expand(slot->pattern, "{i}", number, name, error));
-    TRY(expected_dims(build, slot, dims, error));
     const struct tensor *tensor = gguf_find_tensor(build->model->gguf, name);
+    bool wanted = !slot->optional && slot->tied_to < 0;
+    if (tensor != NULL || wanted)
+        TRY(expected_dims(build, slot, dims, error));
     if (tensor != NULL)
         TRY(check_shape(slot, tensor, dims, error));
+    else if (wanted)
+        return missing_tensor(build, slot, name, dims, error);
     else if (slot->tied_to >= 0)
         tensor = model_tensors_find(build, slot->tied_to, 0);
-    else if (!slot->optional)
-        return missing_tensor(build, slot, name, dims, error);
     size_t row = (size_t)index * (size_t)build->model->layer_count;
     build->tensors[row + (size_t)layer] = tensor;
     return STATUS_OK;

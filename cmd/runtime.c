@@ -117,7 +117,7 @@ enum status runtime_create_backend(struct runtime *runtime, int device, struct b
     return backend_cpu_create(runtime->pool, &runtime->features, backend, error);
 }
 
-static enum status open_threads(struct runtime *runtime, struct error *error) {
+enum status runtime_open_threads(struct runtime *runtime, struct error *error) {
     runtime->features = cpu_features_detect();
     if (runtime->settings->isa) {
         enum isa isa;
@@ -147,7 +147,7 @@ static enum status choose_context(struct runtime *runtime, struct error *error) 
 enum status runtime_open_backend(struct runtime *runtime, struct error *error) {
     TRY(choose_context(runtime, error));
     if (!runtime->pool)
-        TRY(open_threads(runtime, error));
+        TRY(runtime_open_threads(runtime, error));
     int device = runtime->settings->device;
     TRY(runtime_create_backend(runtime, device, &runtime->backend, error));
     const char *kv = device == DEVICE_REFERENCE                      ? "f64"

@@ -45,7 +45,9 @@ enum status runtime_open_tokenizer(struct runtime *runtime, struct error *error)
 /* The chat template by the settings: --chat-template, the model's own, or none with
  * --no-chat-template. */
 enum status runtime_open_template(struct runtime *runtime, struct error *error);
-/* Threads, instruction set, backend (not prepared), numerics, context. */
+/* Threads and instruction set. */
+enum status runtime_open_threads(struct runtime *runtime, struct error *error);
+/* Threads if there are none yet, backend (not prepared), numerics, context. */
 enum status runtime_open_backend(struct runtime *runtime, struct error *error);
 /* Memory is checked and said, then weights are prepared and the engine made. */
 enum status runtime_open_engine(struct runtime *runtime, struct error *error);

@@ -1,5 +1,6 @@
-/* `sheaf verify --rows OUT.jsonl`: the documents of finished rows are computed again, one at a time, without
- * prefix cache, and compared: text, finish reason, token counts. Settings must be those of the run. */
+/* `sheaf verify --rows OUT.jsonl`: the documents of finished rows are computed again, one at a
+ * time, without prefix cache, and compared: text, finish reason, token counts. Settings must be
+ * those of the run. */
 #ifndef CMD_VERIFY_ROWS_H
 #define CMD_VERIFY_ROWS_H
 

@@ -1,0 +1,177 @@
+/* `sheaf plan`: the queue before any compute. Times are predictions from measured ceilings of this
+ * machine. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/commands.h"
+#include "cmd/exit_code.h"
+#include "cmd/job_setup.h"
+#include "cmd/plan_queue.h"
+#include "cmd/signals.h"
+#include "core/kernels/ceilings.h"
+
+/* Shares of the measured peaks that whole runs reach, and a step's fixed cost. */
+static const double MATMUL_SHARE = 0.6;
+static const double ATTENTION_SHARE = 0.35;
+static const double STEP_SECONDS = 5e-4;
+
+struct plan_command {
+    struct runtime runtime;
+    struct questions questions;
+    struct path_list inputs;
+    struct job job;
+    struct job_progress progress;
+    struct finished_set finished;
+    struct plan_report report;
+};
+
+static enum status predict_costs(struct plan_command *plan, const uint64_t *page_bytes,
+                                 struct simulate_costs *costs, struct error *error) {
+    struct kernels kernels = kernels_select(&plan->runtime.features);
+    struct ceilings measured;
+    TRY(ceilings_measure(kernels.linear, plan->runtime.pool, &measured, error));
+    struct simulate_ceilings ceilings = {
+        .matmul_flops = measured.flops_all * MATMUL_SHARE,
+        .attention_flops = measured.flops_all * ATTENTION_SHARE,
+        .read_bytes = measured.read[CEILINGS_READ_COUNT - 1].all,
+        .step_seconds = STEP_SECONDS,
+    };
+    *costs = simulate_costs_of(plan->runtime.model, page_bytes, &ceilings);
+    return STATUS_OK;
+}
+
+static enum status prepare(struct plan_command *plan, const struct path_list *given,
+                           struct arena *arena, struct error *error) {
+    struct runtime *runtime = &plan->runtime;
+    TRY(job_setup_inputs(runtime->settings, given, arena, &plan->inputs, error));
+    TRY(questions_load(runtime, &plan->questions, error));
+    TRY(job_setup_check_prompt(runtime->settings, &plan->inputs, error));
+    TRY(runtime_open_model(runtime, error));
+    TRY(runtime_open_tokenizer(runtime, error));
+    TRY(runtime_open_template(runtime, error));
+    TRY(runtime_open_backend(runtime, error));
+    TRY(budget_plan(runtime->settings, runtime->model, runtime->backend, runtime->context,
+                    &runtime->budget, error));
+    job_setup_fill(&plan->job, runtime, &plan->questions, &plan->inputs);
+    plan->job.finished = &plan->finished;
+    plan->job.progress = &plan->progress;
+    return STATUS_OK;
+}
+
+static enum status run_plan(struct plan_command *plan, const struct path_list *given,
+                            struct arena *arena, struct error *error) {
+    TRY(prepare(plan, given, arena, error));
+    const uint64_t *page_bytes = plan->runtime.budget.memory.kv_page;
+    struct simulate_costs costs;
+    TRY(predict_costs(plan, page_bytes, &costs, error));
+    return plan_queue_run(&plan->job, &plan->runtime, page_bytes, &costs, &plan->report, error);
+}
+
+static double cost_of(const struct plan_command *plan) {
+    return plan->runtime.settings->price_per_hour * plan->report.simulated.seconds / 3600;
+}
+
+static void print_errors(const struct plan_report *report) {
+    for (size_t i = 0; i < codes_error_count(); i++) {
+        if (report->errors[i] > 0)
+            printf("  %-14s %lld\n", codes_error_at(i)->name, report->errors[i]);
+    }
+}
+
+static void print_plain(const struct plan_command *plan) {
+    const struct plan_report *report = &plan->report;
+    const struct simulate_result *simulated = &report->simulated;
+    const struct budget *budget = &plan->runtime.budget;
+    printf("documents   %lld: %lld requests to compute, %lld fail, %lld files skipped\n",
+           report->documents, report->ready, report->failed, report->skipped);
+    print_errors(report);
+    printf("tokens      %lld in documents, %lld in prompts, up to %lld to generate\n",
+           report->document_tokens, report->prompt_tokens, report->output_tokens_max);
+    if (report->shortened > 0)
+        printf("shortened   %lld to fit the context of %d\n", report->shortened,
+               plan->runtime.context);
+    for (int i = 0; i < report->longest_count; i++)
+        printf("%-12s%6d tokens %s\n", i == 0 ? "longest" : "", report->longest[i].tokens,
+               report->longest[i].id);
+    printf("shared      %lld prompt tokens from the prefix cache, %lld to compute\n",
+           (long long)simulated->cached_tokens, (long long)simulated->prefill_tokens);
+    printf(
+        "memory      %.0f MB: weights %.0f, KV cache %.0f, workspace %.0f, program %.0f; %.0f MB "
+        "free\n",
+        (double)report->stated_bytes / 1e6, (double)budget->memory.weights / 1e6,
+        (double)report->kv_bytes_peak / 1e6, (double)budget->memory.scratch / 1e6,
+        (double)budget->program_bytes / 1e6, (double)budget->available_bytes / 1e6);
+    printf("time        about %.0f s if every output takes --max-tokens (%lld steps, %d at once at "
+           "most)\n",
+           simulated->seconds, (long long)simulated->steps, simulated->running_peak);
+    if (cost_of(plan) > 0)
+        printf("cost        about %.4f\n", cost_of(plan));
+}
+
+static void print_json(const struct plan_command *plan) {
+    const struct plan_report *report = &plan->report;
+    const struct simulate_result *simulated = &report->simulated;
+    json_t *errors = json_object(), *longest = json_array();
+    for (size_t i = 0; i < codes_error_count(); i++) {
+        if (report->errors[i] > 0)
+            json_object_set_new(errors, codes_error_at(i)->name, json_integer(report->errors[i]));
+    }
+    for (int i = 0; i < report->longest_count; i++)
+        json_array_append_new(longest, json_pack("{s:s, s:i}", "id", report->longest[i].id,
+                                                 "tokens", report->longest[i].tokens));
+    json_t *object =
+        json_pack("{s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:f, "
+                  "s:I, s:i, s:f}",
+                  "documents", (json_int_t)report->documents, "requests", (json_int_t)report->ready,
+                  "failed", (json_int_t)report->failed, "skipped", (json_int_t)report->skipped,
+                  "errors", errors, "document_tokens", (json_int_t)report->document_tokens,
+                  "prompt_tokens", (json_int_t)report->prompt_tokens, "output_tokens_max",
+                  (json_int_t)report->output_tokens_max, "shortened", (json_int_t)report->shortened,
+                  "longest", longest, "cached_tokens", (json_int_t)simulated->cached_tokens,
+                  "computed_tokens", (json_int_t)simulated->prefill_tokens, "stated_bytes",
+                  (json_int_t)report->stated_bytes, "kv_bytes", (json_int_t)report->kv_bytes_peak,
+                  "seconds", simulated->seconds, "steps", (json_int_t)simulated->steps,
+                  "running_peak", simulated->running_peak, "cost", cost_of(plan));
+    json_dumpf(object, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+    printf("\n");
+    json_decref(object);
+}
+
+static int report_plan(const struct plan_command *plan) {
+    const struct settings *settings = plan->runtime.settings;
+    if (plan->report.documents == 0) {
+        fprintf(stderr, "sheaf: no documents in the inputs\n");
+        return EXIT_NOT_STARTED;
+    }
+    if (settings->show_prompt && !plan->report.found_prompt) {
+        fprintf(stderr, "sheaf: no document has the id '%s'\n", settings->show_prompt);
+        return EXIT_NOT_STARTED;
+    }
+    if (!settings->show_prompt && settings->json)
+        print_json(plan);
+    else if (!settings->show_prompt)
+        print_plain(plan);
+    return plan->report.failed > 0 ? EXIT_SOME_FAILED : EXIT_ALL_DONE;
+}
+
+int command_plan(const struct settings *settings, const struct path_list *inputs,
+                 struct arena *arena) {
+    struct plan_command *plan = arena_calloc(arena, 1, sizeof *plan);
+    struct error error;
+    if (!plan)
+        return EXIT_NOT_STARTED;
+    runtime_init(&plan->runtime, settings, arena);
+    finished_set_init(&plan->finished);
+    plan->job.stop = signals_install();
+    int code = EXIT_NOT_STARTED;
+    if (run_plan(plan, inputs, arena, &error) == STATUS_OK)
+        code = report_plan(plan);
+    else
+        fprintf(stderr, "sheaf: %s\n", error.text);
+    if (signals_exit_code() != 0)
+        code = signals_exit_code();
+    questions_deinit(&plan->questions);
+    finished_set_deinit(&plan->finished);
+    runtime_deinit(&plan->runtime);
+    return code;
+}

@@ -117,7 +117,3 @@ enum status input_messages_parse(const json_t *value, json_t **messages, const c
     *messages = list;
     return STATUS_OK;
 }
-
-json_t *input_messages_of_prompt(const json_t *content) {
-    return json_pack("[{s:s, s:O}]", "role", "user", "content", content);
-}

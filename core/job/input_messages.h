@@ -10,9 +10,6 @@
 enum status input_messages_parse(const json_t *value, json_t **messages, const char **code,
                                  struct error *error);
 
-/* One user message with this content, or NULL when out of memory. */
-json_t *input_messages_of_prompt(const json_t *content);
-
 /* What a JSON value is, for messages: "a number". */
 const char *input_messages_kind(const json_t *value);
 

@@ -6,7 +6,6 @@
 
 #include "core/job/input_messages.h"
 #include "core/job/input_record.h"
-#include "core/job/input_text.h"
 
 static const struct {
     const char *field, *option;
@@ -92,19 +91,6 @@ static enum status check_url(const json_t *url, const char **code, struct error 
                      json_string_value(url), known[0], known[1]);
 }
 
-static enum status set_prompt(struct document *document, const json_t *prompt, const char **code,
-                              struct error *error) {
-    *code = "bad_line";
-    if (!json_is_string(prompt))
-        return error_set(error, STATUS_BAD_INPUT, "\"prompt\" must be a string, got %s",
-                         input_messages_kind(prompt));
-    *code = "empty";
-    if (input_text_is_blank(json_string_value(prompt), json_string_length(prompt)))
-        return error_set(error, STATUS_BAD_INPUT, "\"prompt\" is empty");
-    document->messages = input_messages_of_prompt(prompt);
-    return document->messages ? STATUS_OK : error_no_memory(error, "a prompt");
-}
-
 static enum status set_option(struct document *document, const char *field, json_t *value,
                               const char **code, struct error *error) {
     const char *option = option_of(field);
@@ -138,7 +124,7 @@ static enum status parse_body(json_t *body, struct document *document, const cha
     }
     if (messages)
         return input_messages_parse(messages, &document->messages, code, error);
-    return set_prompt(document, prompt, code, error);
+    return input_record_set_whole(document, prompt, code, error);
 }
 
 enum status input_openai_parse(json_t *line, struct document *document, const char **code,

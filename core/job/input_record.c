@@ -49,17 +49,31 @@ enum status input_record_carry(struct document *document, const char *key, json_
     return STATUS_OK;
 }
 
-static enum status set_text(struct document *document, json_t *value, const char **code,
-                            struct error *error) {
+/* `value` as the document's text. */
+static enum status set_named_text(struct document *document, const char *field, const json_t *value,
+                                  const char **code, struct error *error) {
     if (!json_is_string(value))
-        return refuse_kind(code, error, "text", "a string", value);
+        return refuse_kind(code, error, field, "a string", value);
     const char *bytes = json_string_value(value);
     size_t length = json_string_length(value);
     *code = "empty";
     if (input_text_is_blank(bytes, length))
-        return error_set(error, STATUS_BAD_INPUT, "\"text\" is empty");
+        return error_set(error, STATUS_BAD_INPUT, "\"%s\" is empty", field);
     return text_append(&document->text, bytes, length) ? STATUS_OK
                                                        : error_no_memory(error, "a document");
+}
+
+static enum status set_text(struct document *document, json_t *value, const char **code,
+                            struct error *error) {
+    return set_named_text(document, "text", value, code, error);
+}
+
+enum status input_record_set_whole(struct document *document, const json_t *prompt,
+                                   const char **code, struct error *error) {
+    TRY(set_named_text(document, "prompt", prompt, code, error));
+    free(document->prompt);
+    document->prompt = strdup("{document}");
+    return document->prompt ? STATUS_OK : error_no_memory(error, "a prompt");
 }
 
 static enum status set_messages(struct document *document, json_t *value, const char **code,
@@ -120,10 +134,7 @@ static enum status check_content(struct document *document, json_t *line, const 
     if (!document->prompt)
         return error_set(error, STATUS_BAD_INPUT,
                          "it has neither \"text\" nor \"messages\" nor \"prompt\"");
-    document->messages = input_messages_of_prompt(json_object_get(line, "prompt"));
-    free(document->prompt);
-    document->prompt = NULL;
-    return document->messages ? STATUS_OK : error_no_memory(error, "a prompt");
+    return input_record_set_whole(document, json_object_get(line, "prompt"), code, error);
 }
 
 static enum status parse_own_form(json_t *line, struct document *document, const char **code,

@@ -11,7 +11,11 @@
 enum status input_record_parse(const struct text *line, struct document *document,
                                const char **code, struct error *error);
 
-/* The fields that both forms have; used by input_openai. */
+/* The fields that both forms have; used by input_openai. A prompt without a document is the
+ * document, and the line's own prompt is nothing but it: so it is the whole text, in a chat or
+ * plain. */
+enum status input_record_set_whole(struct document *document, const json_t *prompt,
+                                   const char **code, struct error *error);
 enum status input_record_set_id(struct document *document, const json_t *id, const char *field,
                                 const char **code, struct error *error);
 enum status input_record_carry(struct document *document, const char *key, json_t *value,

@@ -61,7 +61,7 @@ Test(input_faults, every_allocation_of_reading) {
         "d/l.jsonl",
         "{\"id\":1,\"text\":\"text\",\"k\":1,\"options\":{\"seed\":1},\"prompt\":\"p\"}\n"
         "{\"messages\":[{\"role\":\"user\",\"content\":[{\"text\":\"x\"}]}]}\n"
-        "{\"custom_id\":\"a\",\"body\":{\"prompt\":\"x\",\"seed\":1}}\n");
+        "{\"custom_id\":\"a\",\"body\":{\"prompt\":\"text\",\"seed\":1}}\n");
     folder_write_text("list", "d/e\nd/e/text.txt\n");
     json_set_alloc_funcs(failing_malloc_allocate, free);
     const char *paths[] = {"d", "d/l.jsonl"};

@@ -91,9 +91,8 @@ Test(input_record, messages_and_prompts) {
         "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},"
         "{\"type\":\"text\",\"text\":\"b\"}]}]}",
         "\"l.jsonl:1\" | - | [{\"role\":\"user\",\"content\":\"ab\"}] | - | - | -");
-    assert_reads(
-        "{\"prompt\":\"Say hello.\"}",
-        "\"l.jsonl:1\" | - | [{\"role\":\"user\",\"content\":\"Say hello.\"}] | - | - | -");
+    assert_reads("{\"prompt\":\"Say hello.\"}",
+                 "\"l.jsonl:1\" | Say hello. | - | {document} | - | -");
 }
 
 Test(input_record, openai_batch_requests) {
@@ -106,7 +105,7 @@ Test(input_record, openai_batch_requests) {
     assert_reads("{\"custom_id\":\"r\",\"url\":\"/v1/completions\",\"tag\":5,\"body\":{\"prompt\":"
                  "\"Once\",\"max_completion_tokens\":2,\"repetition_penalty\":1.5,\"min_p\":0.25,"
                  "\"top_k\":4,\"ignore_eos\":true}}",
-                 "\"r\" | - | [{\"role\":\"user\",\"content\":\"Once\"}] | - | {\"max-tokens\":2,"
+                 "\"r\" | Once | - | {document} | {\"max-tokens\":2,"
                  "\"repeat-penalty\":1.5,\"min-p\":0.25,\"top-k\":4,"
                  "\"ignore-eos\":true} | {\"tag\":5}");
 }

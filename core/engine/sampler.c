@@ -1,6 +1,6 @@
 /* Candidates are ordered by (logit descending, token ascending), a total order, so every set and
- * every sum below is taken in one defined order. Top-k and top-p pop from a heap only as many as
- * they keep. */
+ * every sum below is taken in one defined order. Nothing sorts the vocabulary: top-k keeps a heap
+ * of k, top-p first leaves out the many tokens that are too unlikely to matter. */
 #include "core/engine/sampler.h"
 
 #include <math.h>
@@ -13,8 +13,9 @@ enum status sampler_init(struct sampler *sampler, int vocab_count, struct error 
     *sampler = (struct sampler){.vocab_count = vocab_count};
     sampler->logits = calloc(count, sizeof *sampler->logits);
     sampler->seen = calloc(count / 32 + 1, sizeof *sampler->seen);
+    sampler->weights = calloc(count, sizeof *sampler->weights);
     sampler->candidates = calloc(count, sizeof *sampler->candidates);
-    if (sampler->logits && sampler->seen && sampler->candidates)
+    if (sampler->logits && sampler->seen && sampler->weights && sampler->candidates)
         return STATUS_OK;
     sampler_deinit(sampler);
     return error_no_memory(error, "the sampler");
@@ -23,6 +24,7 @@ enum status sampler_init(struct sampler *sampler, int vocab_count, struct error 
 void sampler_deinit(struct sampler *sampler) {
     free(sampler->logits);
     free(sampler->seen);
+    free(sampler->weights);
     free(sampler->candidates);
     *sampler = (struct sampler){0};
 }
@@ -47,37 +49,39 @@ double sampler_uniform(uint64_t seed, uint64_t key, uint64_t position) {
     return (double)(XXH3_64bits(numbers, sizeof numbers) >> 11) * 0x1p-53;
 }
 
-double sampler_exp(double x) {
+/* Free of branches, so that loops over it vectorise; lanes do the same operations as one value. */
+static inline double exp_of(double x) {
     static const double log2_e = 1.4426950408889634;
     static const double ln2_high = 0x1.62e42fee00000p-1, ln2_low = 0x1.a39ef35793c76p-33;
-    static const double series[] = {
-        1 / 6227020800.0,
-        1 / 479001600.0,
-        1 / 39916800.0,
-        1 / 3628800.0,
-        1 / 362880.0,
-        1 / 40320.0,
-        1 / 5040.0,
-        1 / 720.0,
-        1 / 120.0,
-        1 / 24.0,
-        1 / 6.0,
-        1 / 2.0,
-        1,
-        1,
-    };
-    if (x < -708)
-        return 0;
-    /* x = n ln 2 + r, |r| ≤ ln 2 / 2; e^r by its series. */
-    int n = (int)(x * log2_e + (x < 0 ? -0.5 : 0.5));
-    double r = (x - n * ln2_high) - n * ln2_low;
-    double sum = series[0];
-    for (size_t i = 1; i < sizeof series / sizeof series[0]; i++)
-        sum = sum * r + series[i];
-    uint64_t bits = (uint64_t)(n + 1023) << 52;
+    double clamped = x < -708 ? -708 : x;
+    /* clamped = n ln 2 + r, |r| ≤ ln 2 / 2; e^r by its series. `biased` is positive: a cast rounds
+     * it. */
+    int biased = (int)(clamped * log2_e + 1023.5);
+    double n = biased - 1023;
+    double r = (clamped - n * ln2_high) - n * ln2_low;
+    double sum = 1 / 6227020800.0;
+    sum = sum * r + 1 / 479001600.0;
+    sum = sum * r + 1 / 39916800.0;
+    sum = sum * r + 1 / 3628800.0;
+    sum = sum * r + 1 / 362880.0;
+    sum = sum * r + 1 / 40320.0;
+    sum = sum * r + 1 / 5040.0;
+    sum = sum * r + 1 / 720.0;
+    sum = sum * r + 1 / 120.0;
+    sum = sum * r + 1 / 24.0;
+    sum = sum * r + 1 / 6.0;
+    sum = sum * r + 1 / 2.0;
+    sum = sum * r + 1;
+    sum = sum * r + 1;
+    int64_t bits = (int64_t)biased << 52;
     double scale;
     memcpy(&scale, &bits, sizeof scale);
-    return sum * scale;
+    double value = sum * scale;
+    return x < -708 ? 0 : value;
+}
+
+double sampler_exp(double x) {
+    return exp_of(x);
 }
 
 /* An integer that orders as the float does (negative zero included: x + 0 makes it positive). The
@@ -130,15 +134,16 @@ static bool comes_before(const struct sampler_candidate *a, const struct sampler
     return a->logit > b->logit || (a->logit == b->logit && a->token < b->token);
 }
 
+/* The heap has its least likely at the root. */
 static void sift_down(struct sampler_candidate *heap, int count, int at) {
     struct sampler_candidate moved = heap[at];
     for (;;) {
         int child = 2 * at + 1;
         if (child >= count)
             break;
-        if (child + 1 < count && comes_before(&heap[child + 1], &heap[child]))
+        if (child + 1 < count && comes_before(&heap[child], &heap[child + 1]))
             child++;
-        if (!comes_before(&heap[child], &moved))
+        if (!comes_before(&moved, &heap[child]))
             break;
         heap[at] = heap[child];
         at = child;
@@ -151,82 +156,133 @@ static void make_heap(struct sampler_candidate *heap, int count) {
         sift_down(heap, count, at);
 }
 
-/* Moves the first of the heap's order to its end, which then lies outside the heap. */
-static void pop_heap(struct sampler_candidate *heap, int *count) {
-    struct sampler_candidate first = heap[0];
-    int last = --*count;
-    heap[0] = heap[last];
-    heap[last] = first;
-    sift_down(heap, last, 0);
+/* A heap into order, likeliest first. */
+static void sort_heap(struct sampler_candidate *heap, int count) {
+    for (int last = count - 1; last > 0; last--) {
+        struct sampler_candidate least = heap[0];
+        heap[0] = heap[last];
+        heap[last] = least;
+        sift_down(heap, last, 0);
+    }
 }
 
-/* Tokens that are not forbidden, in order of id. */
-static int list_candidates(struct sampler *sampler, const float *logits) {
+static inline double weight_of(float logit, float largest, double temperature) {
+    return exp_of(((double)logit - (double)largest) / temperature);
+}
+
+/* The top_k likeliest, in order; returns how many there are. */
+static int select_top_k(struct sampler *sampler, const float *logits, float largest,
+                        const struct sampling *sampling) {
+    struct sampler_candidate *heap = sampler->candidates;
     int count = 0;
-    for (int32_t token = 0; token < sampler->vocab_count; token++)
-        if (logits[token] > -INFINITY)
-            sampler->candidates[count++] = (struct sampler_candidate){logits[token], token, 0};
+    for (int32_t token = 0; token < sampler->vocab_count; token++) {
+        struct sampler_candidate next = {logits[token], token, 0};
+        if (count == sampling->top_k) {
+            if (!comes_before(&next, &heap[0]))
+                continue;
+            heap[0] = next;
+            sift_down(heap, count, 0);
+        } else if (next.logit > -INFINITY) {
+            heap[count++] = next;
+            if (count == sampling->top_k)
+                make_heap(heap, count);
+        }
+    }
+    if (count < sampling->top_k)
+        make_heap(heap, count);
+    sort_heap(heap, count);
+    for (int i = 0; i < count; i++)
+        heap[i].weight = weight_of(heap[i].logit, largest, sampling->temperature);
     return count;
 }
 
-/* Weights of candidates [first, last), largest logit `largest`; returns their sum, last to first:
- * that is likeliest first for what was popped. */
-static double weigh(struct sampler_candidate *candidates, int first, int last, float largest,
-                    double temperature) {
+/* weights[] of all tokens; returns their sum. */
+static double weigh_all(struct sampler *sampler, const float *logits, float largest,
+                        double temperature) {
     double sum = 0;
-    for (int i = last - 1; i >= first; i--) {
-        double below = (double)candidates[i].logit - (double)largest;
-        candidates[i].weight = below == 0 ? 1 : sampler_exp(below / temperature);
-        sum += candidates[i].weight;
-    }
+    for (int token = 0; token < sampler->vocab_count; token++)
+        sampler->weights[token] = weight_of(logits[token], largest, temperature);
+    for (int token = 0; token < sampler->vocab_count; token++)
+        sum += sampler->weights[token];
     return sum;
 }
 
-/* The candidate at fraction `u` of the sum of weights that are at least `weight_min`. */
-static int32_t draw(const struct sampler_candidate *candidates, int first, int last,
-                    double weight_min, double u) {
-    double sum = 0;
-    for (int i = last - 1; i >= first; i--)
-        sum += candidates[i].weight >= weight_min ? candidates[i].weight : 0;
-    double target = u * sum, reached = 0;
-    int32_t token = -1;
-    for (int i = last - 1; i >= first; i--) {
-        if (candidates[i].weight < weight_min || candidates[i].weight == 0)
-            continue;
-        token = candidates[i].token;
-        reached += candidates[i].weight;
-        if (reached > target)
-            break;
-    }
-    return token;
+/* Candidates for top-p, in order: without those below (1 - p) / vocabulary of the sum. All of these
+ * together do not reach 1 - p, so none of them is in the smallest set that reaches p. */
+static int select_likely(struct sampler *sampler, const float *logits, double sum, double top_p) {
+    double least = sum * (1 - top_p) / sampler->vocab_count;
+    int count = 0;
+    for (int32_t token = 0; token < sampler->vocab_count; token++)
+        if (sampler->weights[token] > 0 && sampler->weights[token] >= least)
+            sampler->candidates[count++] =
+                (struct sampler_candidate){logits[token], token, sampler->weights[token]};
+    make_heap(sampler->candidates, count);
+    sort_heap(sampler->candidates, count);
+    return count;
 }
 
-/* Weighs the candidates and pops what top-k and top-p keep to the end of the array; returns the
- * index of the first kept. */
-static int keep_likeliest(struct sampler_candidate *candidates, int count, float largest,
-                          const struct sampling *sampling) {
-    int heap = count, least = 0;
-    double total, reached = 0;
-    bool top_k = sampling->top_k > 0 && sampling->top_k < count;
-    if (!top_k) {
-        total = weigh(candidates, 0, count, largest, sampling->temperature);
-        if (sampling->top_p >= 1)
-            return 0;
-        make_heap(candidates, count);
-    } else {
-        least = count - sampling->top_k;
-        make_heap(candidates, count);
-        while (heap > least)
-            pop_heap(candidates, &heap);
-        total = weigh(candidates, least, count, largest, sampling->temperature);
-    }
-    int kept = count;
-    while (kept > least && (sampling->top_p >= 1 || reached < sampling->top_p * total)) {
-        if (kept == heap)
-            pop_heap(candidates, &heap);
-        reached += candidates[--kept].weight;
-    }
+/* How many of the ordered candidates it takes to reach `least`; at least one. */
+static int count_until(const struct sampler_candidate *candidates, int count, double least) {
+    double reached = candidates[0].weight;
+    int kept = 1;
+    while (kept < count && reached < least)
+        reached += candidates[kept++].weight;
     return kept;
+}
+
+static double sum_weights(const struct sampler_candidate *candidates, int count) {
+    double sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += candidates[i].weight;
+    return sum;
+}
+
+/* From candidates in order: those below min-p are the last ones. */
+static int32_t draw_candidate(const struct sampler_candidate *candidates, int count, double min_p,
+                              double u) {
+    while (count > 1 && candidates[count - 1].weight < min_p)
+        count--;
+    double target = u * sum_weights(candidates, count), reached = candidates[0].weight;
+    int i = 0;
+    while (reached <= target && i + 1 < count && candidates[i + 1].weight > 0)
+        reached += candidates[++i].weight;
+    return candidates[i].token;
+}
+
+/* From all tokens, in order of id. */
+static int32_t draw_any(const struct sampler *sampler, double min_p, double u) {
+    double sum = 0, reached = 0;
+    int32_t drawn = -1;
+    for (int32_t token = 0; token < sampler->vocab_count; token++)
+        sum += sampler->weights[token] >= min_p ? sampler->weights[token] : 0;
+    double target = u * sum;
+    for (int32_t token = 0; token < sampler->vocab_count && reached <= target; token++) {
+        if (sampler->weights[token] < min_p || sampler->weights[token] == 0)
+            continue;
+        drawn = token;
+        reached += sampler->weights[token];
+    }
+    return drawn;
+}
+
+static int32_t draw(struct sampler *sampler, const struct sampler_row *row, const float *logits,
+                    float largest) {
+    const struct sampling *sampling = row->sampling;
+    double u = sampler_uniform(sampling->seed, row->key, (uint64_t)row->history_count);
+    double sum;
+    int count;
+    if (sampling->top_k > 0 && sampling->top_k < sampler->vocab_count) {
+        count = select_top_k(sampler, logits, largest, sampling);
+        sum = sum_weights(sampler->candidates, count);
+    } else {
+        sum = weigh_all(sampler, logits, largest, sampling->temperature);
+        if (sampling->top_p >= 1)
+            return draw_any(sampler, sampling->min_p, u);
+        count = select_likely(sampler, logits, sum, sampling->top_p);
+    }
+    if (sampling->top_p < 1)
+        count = count_until(sampler->candidates, count, sampling->top_p * sum);
+    return draw_candidate(sampler->candidates, count, sampling->min_p, u);
 }
 
 bool sampler_pick(struct sampler *sampler, const struct sampler_row *row, int32_t *token) {
@@ -237,11 +293,7 @@ bool sampler_pick(struct sampler *sampler, const struct sampler_row *row, int32_
     const float *logits = penalise(sampler, row);
     if (logits != row->logits && !find_largest(logits, sampler->vocab_count, &largest, token))
         return false;
-    if (sampling->temperature == 0)
-        return true;
-    int count = list_candidates(sampler, logits);
-    int first = keep_likeliest(sampler->candidates, count, largest, sampling);
-    double u = sampler_uniform(sampling->seed, row->key, (uint64_t)row->history_count);
-    *token = draw(sampler->candidates, first, count, sampling->min_p, u);
+    if (sampling->temperature > 0)
+        *token = draw(sampler, row, logits, largest);
     return true;
 }

@@ -28,7 +28,7 @@ struct sampler_row {
 struct sampler_candidate {
     float logit;
     int32_t token;
-    double weight; /* exp((logit - largest) / temperature) */
+    double weight; /* exp((logit - largest) / temperature): 1 for the likeliest */
 };
 
 /* Workspace of one worker; its pages are touched only when a setting needs them. */
@@ -36,7 +36,8 @@ struct sampler {
     int vocab_count;
     float *logits;                        /* [vocab_count]: after the penalty */
     uint32_t *seen;                       /* a bit a token, all clear between rows */
-    struct sampler_candidate *candidates; /* [vocab_count] */
+    double *weights;                      /* [vocab_count]: as a candidate's, of every token */
+    struct sampler_candidate *candidates; /* [vocab_count]: what top-k or top-p may keep */
 };
 
 enum status sampler_init(struct sampler *sampler, int vocab_count, struct error *error);

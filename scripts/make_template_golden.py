@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """Goldens of chat templates: what Python's jinja2 3.1.6, set up as transformers sets it up, renders.
 
-    make_template_golden.py TEMPLATE... > goldens.json   one file for tests/golden or a conformance run
+    cd tests/golden/templates && ../../../scripts/make_template_golden.py *.jinja expressions.json blanks.json \\
+        > goldens.json
+    scripts/make_template_golden.py FOLDER/*.jinja > /tmp/goldens.json   # then run the tests with
+                                                        # SHEAF_TEMPLATE_GOLDENS=/tmp/goldens.json
 
-Each case is (template, conversation): the rendered text, or "error" when rendering raises. The date is
-fixed, as sheaf's is. Conversations are built in; they hold what templates trip over: no system message,
+A file that ends in .json is a list of templates, each rendered over one conversation; any other is one
+template, rendered over all. A case holds the rendered text, or "error" when rendering raises. The date
+is fixed, as sheaf's is. Conversations are built in; they hold what templates trip over: no system message,
 several turns, non-ASCII text, blanks at both ends, text that looks like a template or a special token.
 """
 
@@ -92,18 +96,23 @@ def render(env, source, messages):
         return {"error": str(failure)}
 
 
-def cases(paths):
+def templates(path):
+    """(name, source, conversations) of every template in a file."""
+    name = path.rsplit("/", 1)[-1]
+    with open(path, encoding="utf-8", newline="") as file:
+        source = file.read()
+    if not path.endswith(".json"):
+        yield name, source, list(CONVERSATIONS)
+        return
+    for number, line in enumerate(json.loads(source), 1):
+        yield f"{name}[{number}]", line, ["turns"]
+
+
+def golden_of(path):
     env = environment()
-    for path in paths:
-        with open(path, encoding="utf-8", newline="") as file:
-            source = file.read()
-        for name, messages in CONVERSATIONS.items():
-            yield {
-                "template": path.rsplit("/", 1)[-1],
-                "conversation": name,
-                "messages": messages,
-                **render(env, source, messages),
-            }
+    for name, source, conversations in templates(path):
+        results = {key: render(env, source, CONVERSATIONS[key]) for key in conversations}
+        yield {"name": name, "source": source, "results": results}
 
 
 def main():
@@ -112,7 +121,8 @@ def main():
         "date": DATE,
         "bos_token": BOS,
         "eos_token": EOS,
-        "cases": list(cases(sys.argv[1:])),
+        "conversations": CONVERSATIONS,
+        "templates": [template for path in sys.argv[1:] for template in golden_of(path)],
     }
     json.dump(golden, sys.stdout, ensure_ascii=False, indent=1)
     print()

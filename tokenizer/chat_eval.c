@@ -66,7 +66,7 @@ enum status chat_eval_text(struct chat_evaluator *evaluator, struct chat_value v
     struct chat_string_builder builder;
     chat_string_builder_init(&builder, &evaluator->arena);
     TRY(chat_format_text(evaluator, value, &builder));
-    struct chat_value string;
+    struct chat_value string = chat_value_none();
     TRY(chat_eval_built(evaluator, &builder, &string));
     *text = string.as.string;
     return STATUS_OK;

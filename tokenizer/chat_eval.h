@@ -10,7 +10,7 @@
 
 enum {
     CHAT_EVAL_DEPTH_MAX = 800,      /* nested expressions, statements and macro calls */
-    CHAT_EVAL_STEPS_MAX = 20000000, /* nodes visited, and bytes looked at by the dozen */
+    CHAT_EVAL_STEPS_MAX = 5000000,  /* nodes visited, and bytes looked at by the dozen */
     CHAT_EVAL_BYTES_MAX = 64 << 20, /* memory and output, beside what the input needs */
     CHAT_EVAL_RANGE_MAX = 100000,   /* items of range() */
 };

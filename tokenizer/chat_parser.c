@@ -379,9 +379,10 @@ static enum status parse_statements(struct chat_parser *parser, const char *cons
         } else if (!ends) {
             return STATUS_OK;
         } else {
+            while (ends[1]) /* the last one is the tag that must come */
+                ends++;
             return chat_parser_fail(parser, parser->token->line,
-                                    "the template ends before {%% %s %%}",
-                                    ends[1] ? ends[1] : ends[0]);
+                                    "the template ends before {%% %s %%}", ends[0]);
         }
     }
 }

@@ -133,12 +133,8 @@ static void multiply(const void *rows, size_t row_stride, int row_count, const v
 
 /* ---- decoding ---- */
 
-struct tables {
-    __m256 low[2], high; /* 16 entries and the first 8 */
-    __m256 step;         /* what a set high bit adds */
-};
-
-/* Scale and minimum in lane order: each column twice, four columns a register. */
+/* Scale and minimum (with the offset folded in) in lane order: each column twice, four columns a
+ * register. */
 struct group {
     __m256 scale[HALVES], min[HALVES];
 };
@@ -157,72 +153,75 @@ ALWAYS_INLINE void spread(__m256 columns, __m256 *lanes) {
     lanes[1] = _mm256_permutevar8x32_ps(columns, _mm256_setr_epi32(4, 4, 5, 5, 6, 6, 7, 7));
 }
 
+/* Eight columns' minimum. */
+static __m256 load_min(const struct tile_format *format, const uint8_t *chunk, int group, int i,
+                       __m256 scale) {
+    if (!format->has_min)
+        return _mm256_mul_ps(scale, _mm256_set1_ps((float)format->offset));
+    struct tile_offsets at = tile_format_offsets(format);
+    __m256 min = load_half_floats(chunk + at.min + 16 * (size_t)i);
+    if (!format->two_level)
+        return min;
+    __m256i factor =
+        load_bytes(chunk + at.group_min + (size_t)(group * PANEL_COLUMNS + 8 * i), false);
+    return _mm256_mul_ps(min, _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_setzero_si256(), factor)));
+}
+
 static void load_group(const struct tile_format *format, const uint8_t *chunk, int index,
                        struct group *group) {
-    struct tile_offsets at = tile_format_offsets(format);
-    const uint8_t *scales = chunk + at.group_scale + (size_t)index * PANEL_COLUMNS;
-    const uint8_t *mins = chunk + at.group_min + (size_t)index * PANEL_COLUMNS;
+    const uint8_t *scales =
+        chunk + tile_format_offsets(format).group_scale + (size_t)index * PANEL_COLUMNS;
     for (int i = 0; i < TILE_VECTORS; i++) {
         __m256 scale = load_half_floats(chunk + 16 * i);
         if (format->two_level)
             scale = _mm256_mul_ps(scale, _mm256_cvtepi32_ps(load_bytes(scales + 8 * i, true)));
         spread(scale, &group->scale[2 * i]);
-        if (!format->has_min)
-            continue;
-        __m256 min = load_half_floats(chunk + at.min + 16 * (size_t)i);
-        if (format->two_level) {
-            __m256i factor =
-                _mm256_sub_epi32(_mm256_setzero_si256(), load_bytes(mins + 8 * i, false));
-            min = _mm256_mul_ps(min, _mm256_cvtepi32_ps(factor));
-        }
-        spread(min, &group->min[2 * i]);
+        spread(load_min(format, chunk, index, i, scale), &group->min[2 * i]);
     }
 }
 
+/* Half of a pair's words: vector i's code is at bit 8(i/2) + bits × (i%2). */
 ALWAYS_INLINE __m256i plane_word(const uint8_t *plane, int bits, int pair, int half) {
     int pairs_a_word = 4 / bits;
     const uint8_t *at = plane + (size_t)(pair / pairs_a_word) * 64 + 32 * (size_t)half;
     __m256i word = _mm256_loadu_si256((const __m256i *)(const void *)at);
-    return bits == 2 ? _mm256_srl_epi32(word, _mm_cvtsi32_si128(16 * (pair % 2))) : word;
+    if (pairs_a_word > 1)
+        word = _mm256_srl_epi32(word, _mm_cvtsi32_si128(2 * bits * (pair % pairs_a_word)));
+    return word;
 }
 
-/* VPERMPS looks up three bits; the fourth chooses between two tables. */
-ALWAYS_INLINE __m256 look_up_16(const struct tables *tables, __m256i index) {
-    __m256 first = _mm256_permutevar8x32_ps(tables->low[0], index);
-    __m256 second = _mm256_permutevar8x32_ps(tables->low[1], index);
-    return _mm256_blendv_ps(first, second, _mm256_castsi256_ps(_mm256_slli_epi32(index, 28)));
-}
-
-/* The high-bit plane's part: bit `8 × half + lane` of the vector's 16-bit mask. */
-ALWAYS_INLINE __m256 high_step(const struct tables *tables, const uint8_t *high, int vector,
-                               int half) {
-    const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-    __m256i mask = _mm256_set1_epi32(high[2 * vector + half]);
-    __m256i set = _mm256_cmpeq_epi32(_mm256_and_si256(mask, bits), bits);
-    return _mm256_and_ps(_mm256_castsi256_ps(set), tables->step);
-}
-
-/* Half a vector of a pair, before scales; `kind` is a constant wherever this is inlined. */
-ALWAYS_INLINE __m256 decode_half(enum tile_kind kind, const struct tables *tables,
-                                 const uint8_t *low, const uint8_t *high, int pair, int i,
-                                 int half) {
-    int vector = pair * TILE_VECTORS + i;
-    if (kind == TILE_8)
-        return _mm256_cvtepi32_ps(load_bytes(low + 16 * vector + 8 * half, true));
-    __m256 value;
-    if (kind == TILE_2 || kind == TILE_2_1) {
-        __m256i index = _mm256_srli_epi32(plane_word(low, 2, pair, half), 2 * i);
-        value = _mm256_permutevar8x32_ps(tables->low[0], index);
-    } else {
-        value = look_up_16(tables, _mm256_srli_epi32(plane_word(low, 4, pair, half), 4 * i));
+/* Codes of half a pair as bytes: even vectors in fields[0], odd ones in fields[1]. `kind` is a
+ * constant wherever this is inlined. */
+ALWAYS_INLINE void load_fields(enum tile_kind kind, const struct tile_format *format,
+                               const uint8_t *low, const uint8_t *high, int pair, int half,
+                               __m256i *fields) {
+    const int low_bits = tile_kind_low_bits(kind), high_bits = tile_kind_high_bits(kind);
+    const __m256i low_mask = _mm256_set1_epi8((char)((1 << low_bits) - 1));
+    __m256i word = plane_word(low, low_bits, pair, half);
+    fields[0] = _mm256_and_si256(word, low_mask);
+    fields[1] = _mm256_and_si256(_mm256_srli_epi32(word, low_bits), low_mask);
+    if (kind == TILE_4_CODEBOOK) {
+        __m128i entries = _mm_loadu_si128((const __m128i *)(const void *)format->codebook);
+        __m256i codebook = _mm256_broadcastsi128_si256(entries);
+        fields[0] = _mm256_shuffle_epi8(codebook, fields[0]);
+        fields[1] = _mm256_shuffle_epi8(codebook, fields[1]);
     }
-    if (kind == TILE_4_2) {
-        __m256i index = _mm256_srli_epi32(plane_word(high, 2, pair, half), 2 * i);
-        value = _mm256_add_ps(value, _mm256_permutevar8x32_ps(tables->high, index));
-    } else if (kind == TILE_2_1 || kind == TILE_4_1) {
-        value = _mm256_add_ps(value, high_step(tables, high, vector, half));
+    if (high_bits > 0) {
+        const __m256i mask = _mm256_set1_epi8((char)(((1 << high_bits) - 1) << low_bits));
+        __m256i bits = plane_word(high, high_bits, pair, half);
+        __m256i even = _mm256_and_si256(_mm256_slli_epi32(bits, low_bits), mask);
+        __m256i odd = _mm256_and_si256(_mm256_slli_epi32(bits, low_bits - high_bits), mask);
+        fields[0] = _mm256_or_si256(fields[0], even);
+        fields[1] = _mm256_or_si256(fields[1], odd);
     }
-    return value;
+}
+
+/* Byte n of every 32-bit lane, widened. */
+ALWAYS_INLINE __m256 widen(__m256i fields, int n) {
+    const __m128i bytes =
+        _mm_add_epi32(_mm_setr_epi32(0, 4, 8, 12), _mm_set1_epi32((int)0x80808000u));
+    __m256i control = _mm256_broadcastsi128_si256(_mm_add_epi32(bytes, _mm_set1_epi32(n)));
+    return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(fields, control));
 }
 
 /* Two halves hold 4 + 4 columns of an even and an odd input: part them. */
@@ -234,32 +233,37 @@ ALWAYS_INLINE void store_pair(__m256 first, __m256 second, float *even_row, floa
     _mm256_storeu_ps(odd_row, _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(odd), 0xd8)));
 }
 
+ALWAYS_INLINE void unpack_pair(enum tile_kind kind, const struct tile_format *format,
+                               const uint8_t *low, const uint8_t *high, int pair,
+                               const struct group *group, float *panel) {
+    __m256i fields[2][2];
+    UNROLL(2)
+    for (int h = 0; h < 2; h++)
+        if (kind != TILE_8)
+            load_fields(kind, format, low, high, pair, h, fields[h]);
+    UNROLL(8)
+    for (int i = 0; i < TILE_VECTORS; i++) {
+        const uint8_t *codes = low + (pair * TILE_VECTORS + i) * TILE_LANES;
+        __m256 halves[2];
+        UNROLL(2)
+        for (int h = 0; h < 2; h++) {
+            __m256 code = kind == TILE_8 ? _mm256_cvtepi32_ps(load_bytes(codes + WIDTH * h, true))
+                                         : widen(fields[h][i % 2], i / 2);
+            halves[h] = _mm256_fmadd_ps(code, group->scale[2 * i + h], group->min[2 * i + h]);
+        }
+        store_pair(halves[0], halves[1], panel + WIDTH * i, panel + PANEL_COLUMNS + WIDTH * i);
+    }
+}
+
 ALWAYS_INLINE void unpack_chunk(enum tile_kind kind, const struct tile_format *format,
                                 const uint8_t *chunk, float *panel) {
     struct tile_offsets at = tile_format_offsets(format);
-    struct tables tables = {
-        .low = {_mm256_loadu_ps(format->low_table), _mm256_loadu_ps(format->low_table + WIDTH)},
-        .high = _mm256_loadu_ps(format->high_table),
-        .step = _mm256_set1_ps(format->high_table[1]),
-    };
     int pairs = format->group / 2;
     for (int g = 0; g < format->chunk / format->group; g++) {
         struct group group;
         load_group(format, chunk, g, &group);
-        if (!format->has_min)
-            memset(group.min, 0, sizeof group.min);
         for (int p = g * pairs; p < (g + 1) * pairs; p++) {
-            UNROLL(8)
-            for (int i = 0; i < TILE_VECTORS; i++) {
-                __m256 halves[2];
-                UNROLL(2)
-                for (int h = 0; h < 2; h++)
-                    halves[h] = _mm256_fmadd_ps(
-                        decode_half(kind, &tables, chunk + at.low, chunk + at.high, p, i, h),
-                        group.scale[2 * i + h], group.min[2 * i + h]);
-                store_pair(halves[0], halves[1], panel + WIDTH * i,
-                           panel + PANEL_COLUMNS + WIDTH * i);
-            }
+            unpack_pair(kind, format, chunk + at.low, chunk + at.high, p, &group, panel);
             panel += 2 * PANEL_COLUMNS;
         }
     }
@@ -313,6 +317,7 @@ static void unpack_panel(const struct tile *tile, int block, int k_first, int k_
         UNPACK_CODES(TILE_4)
         UNPACK_CODES(TILE_4_1)
         UNPACK_CODES(TILE_4_2)
+        UNPACK_CODES(TILE_4_CODEBOOK)
         UNPACK_CODES(TILE_8)
     }
 }

@@ -6,7 +6,12 @@
 #include "core/kernels/kernels_variants.h"
 #include "core/kernels/tile_layout.h"
 
-enum { STRIP = 16 }; /* columns summed at a time: four SSE registers */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+enum {
+    STRIP = 16,     /* columns summed at a time: four SSE registers */
+    SPIN_SUMS = 32, /* enough to hide the latency of an addition */
+};
 
 static bool available(const struct cpu_features *features) {
     (void)features;
@@ -31,12 +36,11 @@ static void multiply_strip(const float *row, const float *panel, int panel_colum
 static void multiply(const void *rows, size_t row_stride, int row_count, const void *panel,
                      int panel_columns, int k, float *out, size_t out_stride, int column_count,
                      bool accumulate) {
-    for (int r = 0; r < row_count; r++) {
-        const float *row = (const void *)((const char *)rows + (size_t)r * row_stride);
-        for (int c = 0; c < column_count; c += STRIP)
-            multiply_strip(row, (const float *)panel + c, panel_columns, k,
+    for (int c = 0; c < column_count; c += STRIP)
+        for (int r = 0; r < row_count; r++)
+            multiply_strip((const void *)((const char *)rows + (size_t)r * row_stride),
+                           (const float *)panel + c, panel_columns, k,
                            out + (size_t)r * out_stride + c, accumulate);
-    }
 }
 
 /* Scale and minimum of every column for one group of a chunk. */
@@ -58,27 +62,62 @@ static void load_group(const struct tile_format *format, const uint8_t *chunk, i
     }
 }
 
-static unsigned word_code(const uint8_t *plane, int bits, int pair, int i, int j) {
+/* The word of lane j, shifted so that vector i's code is at bit 8(i/2) + bits × (i%2). */
+static uint32_t plane_word(const uint8_t *plane, int bits, int pair, int j) {
     int pairs_a_word = 4 / bits;
     uint32_t word;
     memcpy(&word, plane + (pair / pairs_a_word * TILE_LANES + j) * (int)sizeof word, sizeof word);
-    return word >> bits * (i + TILE_VECTORS * (pair % pairs_a_word)) & ((1u << bits) - 1);
+    return word >> 2 * bits * (pair % pairs_a_word);
 }
 
-/* What the code of lane j of vector i means, before the scale. */
-static float code_value(const struct tile_format *format, const uint8_t *low, const uint8_t *high,
-                        int pair, int i, int j) {
-    if (format->low_bits == 8)
-        return (float)(int8_t)low[(pair * TILE_VECTORS + i) * TILE_LANES + j];
-    float value = format->low_table[word_code(low, format->low_bits, pair, i, j)];
-    if (format->high_bits == 1) {
-        uint16_t mask;
-        memcpy(&mask, high + (pair * TILE_VECTORS + i) * (int)sizeof mask, sizeof mask);
-        value += format->high_table[mask >> j & 1];
-    } else if (format->high_bits == 2) {
-        value += format->high_table[word_code(high, 2, pair, i, j)];
+/* Codes plus offset of a pair; values: [2 inputs][64]. */
+ALWAYS_INLINE void decode_pair(const struct tile_format *format, enum tile_kind kind,
+                               const uint8_t *low, const uint8_t *high, int pair, float *values) {
+    const int low_bits = tile_kind_low_bits(kind), high_bits = tile_kind_high_bits(kind);
+    uint32_t low_mask = (1u << low_bits) - 1, high_mask = (1u << high_bits) - 1;
+    for (int j = 0; j < TILE_LANES; j++) {
+        float *lane = values + j % 2 * PANEL_COLUMNS + j / 2;
+        uint32_t low_word = plane_word(low, low_bits, pair, j);
+        uint32_t high_word = high_bits > 0 ? plane_word(high, high_bits, pair, j) : 0;
+        for (int i = 0; i < TILE_VECTORS; i++) {
+            uint32_t code = low_word >> (8 * (i / 2) + low_bits * (i % 2)) & low_mask;
+            code |= (high_word >> (8 * (i / 2) + high_bits * (i % 2)) & high_mask) << low_bits;
+            if (kind == TILE_4_CODEBOOK)
+                code = format->codebook[code];
+            lane[8 * i] = (float)((int)code + format->offset);
+        }
     }
-    return value;
+}
+
+static void decode_bytes(const uint8_t *low, int pair, float *values) {
+    const int8_t *codes = (const int8_t *)low + pair * TILE_VECTORS * TILE_LANES;
+    for (int c = 0; c < PANEL_COLUMNS; c++) {
+        values[c] = codes[2 * c];
+        values[PANEL_COLUMNS + c] = codes[2 * c + 1];
+    }
+}
+
+#define DECODE(KIND)                                        \
+    case KIND:                                              \
+        decode_pair(format, KIND, low, high, pair, values); \
+        break;
+
+static void decode(const struct tile_format *format, const uint8_t *low, const uint8_t *high,
+                   int pair, float *values) {
+    switch (format->kind) {
+        DECODE(TILE_2)
+        DECODE(TILE_2_1)
+        DECODE(TILE_4)
+        DECODE(TILE_4_1)
+        DECODE(TILE_4_2)
+        DECODE(TILE_4_CODEBOOK)
+    case TILE_8:
+    case TILE_F16:
+    case TILE_BF16:
+    case TILE_F32:
+        decode_bytes(low, pair, values);
+        break;
+    }
 }
 
 static void unpack_codes(const struct tile *tile, int block, int k_first, int k_count,
@@ -90,16 +129,12 @@ static void unpack_codes(const struct tile *tile, int block, int k_first, int k_
         const uint8_t *chunk =
             tile_chunk(tile, block, (k_first + k) / format->chunk * format->chunk);
         int in_chunk = (k_first + k) % format->chunk;
+        float *values = panel + (size_t)k * PANEL_COLUMNS;
         if (in_chunk % format->group == 0)
             load_group(format, chunk, in_chunk / format->group, scales, mins);
-        for (int i = 0; i < TILE_VECTORS; i++)
-            for (int j = 0; j < TILE_LANES; j++) {
-                int c = 8 * i + j / 2;
-                float value =
-                    code_value(format, chunk + at.low, chunk + at.high, in_chunk / 2, i, j);
-                panel[(size_t)(k + j % 2) * PANEL_COLUMNS + (size_t)c] =
-                    value * scales[c] + mins[c];
-            }
+        decode(format, chunk + at.low, chunk + at.high, in_chunk / 2, values);
+        for (int c = 0; c < 2 * PANEL_COLUMNS; c++)
+            values[c] = values[c] * scales[c % PANEL_COLUMNS] + mins[c % PANEL_COLUMNS];
     }
 }
 
@@ -132,15 +167,15 @@ static void unpack_panel(const struct tile *tile, int block, int k_first, int k_
 }
 
 static uint64_t spin(int rounds, float *sink) {
-    float sums[STRIP];
-    for (int c = 0; c < STRIP; c++)
+    float sums[SPIN_SUMS];
+    for (int c = 0; c < SPIN_SUMS; c++)
         sums[c] = *sink + (float)c;
     for (int i = 0; i < rounds; i++)
-        for (int c = 0; c < STRIP; c++)
+        for (int c = 0; c < SPIN_SUMS; c++)
             sums[c] = sums[c] * 0.999f + 0.001f;
-    for (int c = 0; c < STRIP; c++)
+    for (int c = 0; c < SPIN_SUMS; c++)
         *sink += sums[c];
-    return (uint64_t)rounds * STRIP * 2;
+    return (uint64_t)rounds * SPIN_SUMS * 2;
 }
 
 static uint64_t read_all(const void *bytes, size_t byte_count) {
@@ -161,7 +196,7 @@ const struct linear_kernels linear_scalar = {
     .convert_row = convert_row,
     .multiply = multiply,
     .unpack_panel = unpack_panel,
-    .chunk = 512,
+    .chunk = 256,
     .spin = spin,
     .read = read_all,
 };

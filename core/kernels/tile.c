@@ -15,6 +15,7 @@
 enum {
     HUGE_PAGE_BYTES = 1 << 21,
     SMALL_ALIGNMENT = 4096,
+    FLOATS_AT_ONCE = 32,
 };
 
 static struct tile plan_tile(const struct tensor *tensor) {
@@ -129,7 +130,7 @@ static unsigned lane_code(uint8_t (*codes)[256], int pair, int i, int j) {
     return codes[8 * i + j / 2][2 * pair + j % 2];
 }
 
-/* A plane of 2 or 4 bits: words of 16 lanes; a word holds 32 / (8 × bits) pairs. */
+/* A plane of 1, 2 or 4 bits: words of 16 lanes; a word holds 32 / (8 × bits) pairs. */
 static void weave_words(uint8_t (*codes)[256], int pairs, int bits, int shift, uint8_t *out) {
     int pairs_a_word = 4 / bits;
     unsigned mask = (1u << bits) - 1;
@@ -139,20 +140,9 @@ static void weave_words(uint8_t (*codes)[256], int pairs, int bits, int shift, u
             for (int q = 0; q < pairs_a_word; q++)
                 for (int i = 0; i < TILE_VECTORS; i++)
                     word |= (lane_code(codes, p + q, i, j) >> shift & mask)
-                            << bits * (i + TILE_VECTORS * q);
+                            << (8 * (i / 2) + bits * (i % 2 + 2 * q));
             memcpy(out + ((size_t)(p / pairs_a_word) * TILE_LANES + (size_t)j) * sizeof word, &word,
                    sizeof word);
-        }
-}
-
-static void weave_bits(uint8_t (*codes)[256], int pairs, int shift, uint8_t *out) {
-    for (int p = 0; p < pairs; p++)
-        for (int i = 0; i < TILE_VECTORS; i++) {
-            unsigned word = 0;
-            for (int j = 0; j < TILE_LANES; j++)
-                word |= (lane_code(codes, p, i, j) >> shift & 1) << j;
-            uint16_t half = (uint16_t)word;
-            memcpy(out + ((size_t)p * TILE_VECTORS + (size_t)i) * sizeof half, &half, sizeof half);
         }
 }
 
@@ -170,10 +160,8 @@ static void weave(const struct tile_format *format, uint8_t (*codes)[256], uint8
         weave_bytes(codes, pairs, chunk + at.low);
     else
         weave_words(codes, pairs, format->low_bits, 0, chunk + at.low);
-    if (format->high_bits == 1)
-        weave_bits(codes, pairs, format->low_bits, chunk + at.high);
-    else if (format->high_bits == 2)
-        weave_words(codes, pairs, 2, format->low_bits, chunk + at.high);
+    if (format->high_bits > 0)
+        weave_words(codes, pairs, format->high_bits, format->low_bits, chunk + at.high);
 }
 
 static void put_scales(const struct tile_format *format, const struct tile_split *split, int column,
@@ -212,18 +200,28 @@ static void pack_codes(const struct tile *tile, const struct tensor *tensor, int
     }
 }
 
-/* Floats keep their bits; an odd row gets a zero behind it. */
-static void pack_floats(const struct tile *tile, const struct tensor *tensor, int block) {
+/* Inputs [first, first + count) of every column. Floats keep their bits. */
+static void weave_floats(const struct tile *tile, const struct tensor *tensor, int block,
+                         size_t first, size_t count) {
     size_t size = (size_t)tile->format->low_bits / 8;
     uint8_t *out = tile->bytes + (size_t)block * tile->block_bytes;
-    memset(out, 0, tile->block_bytes);
     for (size_t c = 0; c < PANEL_COLUMNS; c++) {
         uint64_t row = (uint64_t)block * PANEL_COLUMNS + c;
         if (row >= tensor->row_count)
             break;
         const uint8_t *in = tensor->bytes + row * tensor->row_bytes;
-        for (size_t k = 0; k < (size_t)tile->in; k++)
+        for (size_t k = first; k < first + count; k++)
             memcpy(out + ((k / 2 * PANEL_COLUMNS + c) * 2 + k % 2) * size, in + k * size, size);
+    }
+}
+
+/* A few inputs at a time, so that what is written stays in cache; an odd row gets a zero behind it.
+ */
+static void pack_floats(const struct tile *tile, const struct tensor *tensor, int block) {
+    memset(tile->bytes + (size_t)block * tile->block_bytes, 0, tile->block_bytes);
+    for (int first = 0; first < tile->in; first += FLOATS_AT_ONCE) {
+        int count = tile->in - first < FLOATS_AT_ONCE ? tile->in - first : FLOATS_AT_ONCE;
+        weave_floats(tile, tensor, block, (size_t)first, (size_t)count);
     }
 }
 

@@ -131,17 +131,10 @@ static void split_iq4_xs(const uint8_t *block, struct tile_split *split) {
     }
 }
 
-#define NIBBLES_FROM(first)                                                                    \
-    {                                                                                          \
-        (first), (first) + 1, (first) + 2, (first) + 3, (first) + 4, (first) + 5, (first) + 6, \
-            (first) + 7, (first) + 8, (first) + 9, (first) + 10, (first) + 11, (first) + 12,   \
-            (first) + 13, (first) + 14, (first) + 15                                           \
-    }
-#define FOUR_TIMES(a, b, c, d) \
-    { a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d }
-/* The 4-bit codebook of IQ4_NL and IQ4_XS. */
-#define IQ4_VALUES \
-    { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 }
+/* The 4-bit codebook of IQ4_NL and IQ4_XS: −127 −104 −83 −65 −49 −35 −22 −10 1 13 25 38 53 69 89
+ * 113, plus 128. */
+#define IQ4_CODEBOOK \
+    { 1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241 }
 
 static const struct tile_format formats[] = {
     {.id = QUANT_F32, .kind = TILE_F32, .low_bits = 32, .chunk = 2},
@@ -152,7 +145,7 @@ static const struct tile_format formats[] = {
      .low_bits = 4,
      .chunk = 32,
      .group = 32,
-     .low_table = NIBBLES_FROM(-8),
+     .offset = -8,
      .split = split_q4_0},
     {.id = QUANT_Q4_1,
      .kind = TILE_4,
@@ -160,7 +153,6 @@ static const struct tile_format formats[] = {
      .chunk = 32,
      .group = 32,
      .has_min = true,
-     .low_table = NIBBLES_FROM(0),
      .split = split_q4_1},
     {.id = QUANT_Q5_0,
      .kind = TILE_4_1,
@@ -168,8 +160,7 @@ static const struct tile_format formats[] = {
      .high_bits = 1,
      .chunk = 32,
      .group = 32,
-     .low_table = NIBBLES_FROM(-16),
-     .high_table = {0, 16},
+     .offset = -16,
      .split = split_q5_0},
     {.id = QUANT_Q5_1,
      .kind = TILE_4_1,
@@ -178,8 +169,6 @@ static const struct tile_format formats[] = {
      .chunk = 32,
      .group = 32,
      .has_min = true,
-     .low_table = NIBBLES_FROM(0),
-     .high_table = {0, 16},
      .split = split_q5_1},
     {.id = QUANT_Q8_0,
      .kind = TILE_8,
@@ -194,7 +183,6 @@ static const struct tile_format formats[] = {
      .group = 16,
      .two_level = true,
      .has_min = true,
-     .low_table = FOUR_TIMES(0, 1, 2, 3),
      .split = split_q2_k},
     {.id = QUANT_Q3_K,
      .kind = TILE_2_1,
@@ -203,8 +191,7 @@ static const struct tile_format formats[] = {
      .chunk = 256,
      .group = 16,
      .two_level = true,
-     .low_table = FOUR_TIMES(-4, -3, -2, -1),
-     .high_table = {0, 4},
+     .offset = -4,
      .split = split_q3_k},
     {.id = QUANT_Q4_K,
      .kind = TILE_4,
@@ -213,7 +200,6 @@ static const struct tile_format formats[] = {
      .group = 32,
      .two_level = true,
      .has_min = true,
-     .low_table = NIBBLES_FROM(0),
      .split = split_q4_k},
     {.id = QUANT_Q5_K,
      .kind = TILE_4_1,
@@ -223,8 +209,6 @@ static const struct tile_format formats[] = {
      .group = 32,
      .two_level = true,
      .has_min = true,
-     .low_table = NIBBLES_FROM(0),
-     .high_table = {0, 16},
      .split = split_q5_k},
     {.id = QUANT_Q6_K,
      .kind = TILE_4_2,
@@ -233,23 +217,24 @@ static const struct tile_format formats[] = {
      .chunk = 256,
      .group = 16,
      .two_level = true,
-     .low_table = NIBBLES_FROM(-32),
-     .high_table = FOUR_TIMES(0, 16, 32, 48),
+     .offset = -32,
      .split = split_q6_k},
     {.id = QUANT_IQ4_NL,
-     .kind = TILE_4,
+     .kind = TILE_4_CODEBOOK,
      .low_bits = 4,
      .chunk = 32,
      .group = 32,
-     .low_table = IQ4_VALUES,
+     .offset = -128,
+     .codebook = IQ4_CODEBOOK,
      .split = split_q4_0},
     {.id = QUANT_IQ4_XS,
-     .kind = TILE_4,
+     .kind = TILE_4_CODEBOOK,
      .low_bits = 4,
      .chunk = 256,
      .group = 32,
      .two_level = true,
-     .low_table = IQ4_VALUES,
+     .offset = -128,
+     .codebook = IQ4_CODEBOOK,
      .split = split_iq4_xs},
 };
 

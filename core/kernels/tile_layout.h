@@ -1,21 +1,27 @@
 /* The bytes of a weight tile, for the kernels of this folder only.
  *
- * A column block holds PANEL_COLUMNS outputs as a sequence of chunks of `format->chunk` inputs. A
- * chunk: uint16_t scale[64]                      f16, as in the file (formats with codes) uint16_t
- * min[64]                        f16 (formats with a minimum) int8_t group_scale[groups][64] second
- * level (two_level) uint8_t group_min[groups][64]           second level with a minimum low plane,
- * high plane                   the codes Value = (low_table[low] + high_table[high]) × s + m, where
- * s = scale, m = min on one level, and s = scale × group_scale, m = −(min × group_min) on two.
- * Products of scales are exact in fp32.
+ * A column block holds PANEL_COLUMNS outputs as a sequence of chunks of `format->chunk` inputs. The
+ * parts of a chunk, in order:
+ * - uint16_t scale[64]: f16, as in the file (formats with codes)
+ * - uint16_t min[64]: f16 (formats with a minimum)
+ * - int8_t group_scale[groups][64]: the second level (two_level)
+ * - uint8_t group_min[groups][64]: the second level with a minimum
+ * - low plane, high plane: the codes
+ *
+ * Weight = (code + offset) × s + m, where s = scale, m = min on one level, and s = scale ×
+ * group_scale, m = −(min × group_min) on two; a codebook maps the code first. All of it but the
+ * last addition is exact in fp32, or rounds once where offset × s is folded into m.
  *
  * Planes are laid out in pairs of inputs and vectors of 16 lanes: lane j of vector i (0..7) of pair
  * p is column 8i + j/2 of input 2p + j%2. This is the order of a bf16 pair panel, so a 16-lane
- * machine decodes and stores without shuffling; fp32 panels need one two-source shuffle a vector.
- *     1 bit:  uint16_t[pair][8]: bit j is lane j
- *     2 bits: uint32_t[pair/2][16]: lane j in bits 2(i + 8(p%2))
- *     4 bits: uint32_t[pair][16]: lane j in bits 4i
- *     8 bits and floats: element[pair][8][16]
- * Every part of a chunk is a multiple of 64 bytes and a block begins 64-byte aligned. */
+ * machine decodes and stores without moving a lane; fp32 panels need one two-source shuffle a
+ * vector.
+ * - 8 bits and floats: element[pair][8][16]
+ * - b = 1, 2 or 4 bits: uint32_t[pair / (4/b)][16]; vectors 2n and 2n+1 share byte n of lane j's
+ *   word: vector i is at bit 8(i/2) + b × (i%2 + 2 × (p % (4/b)))
+ *
+ * So two masks part a pair into bytes, the high plane joins them there, and one byte shuffle widens
+ * a vector. Every part of a chunk is a multiple of 64 bytes; a block begins 64-byte aligned. */
 #ifndef CORE_KERNELS_TILE_LAYOUT_H
 #define CORE_KERNELS_TILE_LAYOUT_H
 
@@ -26,16 +32,18 @@
 #include "core/kernels/kernels.h"
 #include "core/weights/quant_type.h"
 
-enum tile_kind { /* planes: bits of low, bits of high */
-                 TILE_2,
-                 TILE_2_1,
-                 TILE_4,
-                 TILE_4_1,
-                 TILE_4_2,
-                 TILE_8,
-                 TILE_F16,
-                 TILE_BF16,
-                 TILE_F32,
+/* Bits of the low and the high plane. */
+enum tile_kind {
+    TILE_2,
+    TILE_2_1,
+    TILE_4,
+    TILE_4_1,
+    TILE_4_2,
+    TILE_4_CODEBOOK,
+    TILE_8,
+    TILE_F16,
+    TILE_BF16,
+    TILE_F32,
 };
 
 enum {
@@ -59,9 +67,8 @@ struct tile_format {
     int chunk;               /* inputs in a chunk: the file's block, or one pair of floats */
     int group;               /* inputs sharing a scale; 0 for floats */
     bool two_level, has_min;
-    float low_table[16]; /* shorter tables repeat: more bits may be looked up than belong to the
-                            code */
-    float high_table[16];
+    int offset;
+    uint8_t codebook[16]; /* TILE_4_CODEBOOK: what stands for a code */
     void (*split)(const uint8_t *block, struct tile_split *split);
 };
 
@@ -91,6 +98,15 @@ static inline struct tile_offsets tile_format_offsets(const struct tile_format *
     at.high = at.low + (size_t)(format->chunk * format->low_bits) * PANEL_COLUMNS / 8;
     at.end = at.high + (size_t)(format->chunk * format->high_bits) * PANEL_COLUMNS / 8;
     return at;
+}
+
+/* Bits of the planes of codes, constant where `kind` is. */
+static inline int tile_kind_low_bits(enum tile_kind kind) {
+    return kind == TILE_8 ? 8 : kind == TILE_2 || kind == TILE_2_1 ? 2 : 4;
+}
+
+static inline int tile_kind_high_bits(enum tile_kind kind) {
+    return kind == TILE_4_2 ? 2 : kind == TILE_2_1 || kind == TILE_4_1 ? 1 : 0;
 }
 
 /* The chunk of block `block` that holds input k, k a multiple of the format's chunk. */

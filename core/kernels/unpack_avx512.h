@@ -1,7 +1,8 @@
 /* Decoding of weight tiles on AVX-512, shared by the fp32 and the bf16 kernels; each includes it
- * under its own compiler flags. A pair of inputs × 64 columns is eight vectors of 16 lanes; codes
- * become floats by a table held in a register (VPERMPS ignores the index's upper bits, so fields
- * need no mask). */
+ * under its own compiler flags. A pair of inputs × 64 columns is eight vectors of 16 lanes. Codes
+ * of up to five bits become floats by a table in registers (VPERMPS and VPERMI2PS ignore the
+ * index's upper bits, so a shift suffices), six bits by a byte shuffle; one fused step scales them.
+ */
 #ifndef CORE_KERNELS_UNPACK_AVX512_H
 #define CORE_KERNELS_UNPACK_AVX512_H
 
@@ -18,19 +19,10 @@
 #define UNROLL(n) UNROLL_TEXT(GCC unroll n)
 #endif
 
-/* Scale and minimum in lane order: each column twice. */
+/* Scale and minimum (with the offset folded in) in lane order: each column twice. */
 struct unpack_group {
     __m512 scale[TILE_VECTORS], min[TILE_VECTORS];
 };
-
-struct unpack_tables {
-    __m512 low, high;
-};
-
-ALWAYS_INLINE struct unpack_tables unpack_load_tables(const struct tile_format *format) {
-    return (struct unpack_tables){_mm512_loadu_ps(format->low_table),
-                                  _mm512_loadu_ps(format->high_table)};
-}
 
 ALWAYS_INLINE void unpack_spread(__m512 columns, __m512 *lanes) {
     const __m512i first = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
@@ -49,6 +41,19 @@ ALWAYS_INLINE __m512i unpack_bytes(const uint8_t *bytes, int index, bool is_sign
     return is_signed ? _mm512_cvtepi8_epi32(packed) : _mm512_cvtepu8_epi32(packed);
 }
 
+/* Sixteen columns' minimum. */
+ALWAYS_INLINE __m512 unpack_load_min(const struct tile_format *format, const uint8_t *chunk,
+                                     const struct tile_offsets *at, const uint8_t *group_min, int i,
+                                     __m512 scale) {
+    if (!format->has_min)
+        return _mm512_mul_ps(scale, _mm512_set1_ps((float)format->offset));
+    __m512 min = unpack_half_floats(chunk + at->min, i);
+    if (!format->two_level)
+        return min;
+    __m512i factor = _mm512_sub_epi32(_mm512_setzero_si512(), unpack_bytes(group_min, i, false));
+    return _mm512_mul_ps(min, _mm512_cvtepi32_ps(factor));
+}
+
 ALWAYS_INLINE void unpack_load_group(const struct tile_format *format, const uint8_t *chunk,
                                      const struct tile_offsets *at, int group,
                                      struct unpack_group *out) {
@@ -60,69 +65,99 @@ ALWAYS_INLINE void unpack_load_group(const struct tile_format *format, const uin
         if (format->two_level)
             scale = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(unpack_bytes(group_scale, i, true)));
         unpack_spread(scale, &out->scale[2 * i]);
-        if (!format->has_min)
-            continue;
-        __m512 min = unpack_half_floats(chunk + at->min, i);
-        if (format->two_level) {
-            __m512i factor =
-                _mm512_sub_epi32(_mm512_setzero_si512(), unpack_bytes(group_min, i, false));
-            min = _mm512_mul_ps(min, _mm512_cvtepi32_ps(factor));
-        }
-        unpack_spread(min, &out->min[2 * i]);
+        unpack_spread(unpack_load_min(format, chunk, at, group_min, i, scale), &out->min[2 * i]);
     }
 }
 
-ALWAYS_INLINE __m512i unpack_plane_word(const uint8_t *plane, int bits, int pair) {
+/* A pair's words: vector i's code is at bit 8(i/2) + bits × (i%2). */
+ALWAYS_INLINE __m512i unpack_word(const uint8_t *plane, int bits, int pair) {
     int pairs_a_word = 4 / bits;
     __m512i word = _mm512_loadu_si512(plane + (size_t)(pair / pairs_a_word) * 64);
-    if (bits == 2)
-        word = _mm512_srl_epi32(word, _mm_cvtsi32_si128(16 * (pair % 2)));
+    if (pairs_a_word > 1)
+        word = _mm512_srl_epi32(word, _mm_cvtsi32_si128(2 * bits * (pair % pairs_a_word)));
     return word;
 }
 
-ALWAYS_INLINE __m512 unpack_look_up(__m512 table, __m512i word, int shift) {
-    return _mm512_permutexvar_ps(_mm512_srli_epi32(word, (unsigned)shift), table);
+/* What the codes stand for, before the scale; the second table continues the first. */
+struct unpack_tables {
+    __m512 first, second;
+};
+
+ALWAYS_INLINE struct unpack_tables unpack_load_tables(enum tile_kind kind,
+                                                      const struct tile_format *format) {
+    __m512i codes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    if (kind == TILE_4_CODEBOOK)
+        codes = unpack_bytes(format->codebook, 0, false);
+    else if (kind == TILE_2) /* two more bits than the code are looked up */
+        codes = _mm512_and_si512(codes, _mm512_set1_epi32(3));
+    return (struct unpack_tables){
+        .first = _mm512_cvtepi32_ps(codes),
+        .second = _mm512_cvtepi32_ps(_mm512_add_epi32(codes, _mm512_set1_epi32(16))),
+    };
 }
 
-/* The eight vectors of one pair, before scales. `kind` is a constant wherever this is inlined. */
+/* Codes with a high plane as bytes: even vectors in fields[0], odd ones in fields[1]. `kind` is a
+ * constant wherever this is inlined. */
+ALWAYS_INLINE void unpack_fields(enum tile_kind kind, const uint8_t *low, const uint8_t *high,
+                                 int pair, __m512i *fields) {
+    const int low_bits = tile_kind_low_bits(kind), high_bits = tile_kind_high_bits(kind);
+    const __m512i low_mask = _mm512_set1_epi8((char)((1 << low_bits) - 1));
+    const __m512i high_mask = _mm512_set1_epi8((char)(((1 << high_bits) - 1) << low_bits));
+    __m512i word = unpack_word(low, low_bits, pair), bits = unpack_word(high, high_bits, pair);
+    __m512i even = _mm512_slli_epi32(bits, (unsigned)low_bits);
+    __m512i odd = _mm512_slli_epi32(bits, (unsigned)(low_bits - high_bits));
+    fields[0] = _mm512_and_si512(word, low_mask);
+    fields[1] = _mm512_and_si512(_mm512_srli_epi32(word, (unsigned)low_bits), low_mask);
+    fields[0] = _mm512_ternarylogic_epi32(fields[0], even, high_mask, 0xf8); /* a | (b & c) */
+    fields[1] = _mm512_ternarylogic_epi32(fields[1], odd, high_mask, 0xf8);
+}
+
+/* Byte n of every 32-bit lane, widened. */
+ALWAYS_INLINE __m512 unpack_widen(__m512i fields, int n) {
+    const __m128i bytes =
+        _mm_add_epi32(_mm_setr_epi32(0, 4, 8, 12), _mm_set1_epi32((int)0x80808000u));
+    __m512i control = _mm512_broadcast_i32x4(_mm_add_epi32(bytes, _mm_set1_epi32(n)));
+    return _mm512_cvtepi32_ps(_mm512_shuffle_epi8(fields, control));
+}
+
+/* The eight vectors of one pair before scales. */
 ALWAYS_INLINE void unpack_codes(enum tile_kind kind, const struct unpack_tables *tables,
                                 const uint8_t *low, const uint8_t *high, int pair, __m512 *out) {
     if (kind == TILE_8) {
         UNROLL(8)
         for (int i = 0; i < TILE_VECTORS; i++)
             out[i] = _mm512_cvtepi32_ps(unpack_bytes(low, pair * TILE_VECTORS + i, true));
-        return;
-    }
-    int bits = kind == TILE_2 || kind == TILE_2_1 ? 2 : 4;
-    __m512i word = unpack_plane_word(low, bits, pair);
-    UNROLL(8)
-    for (int i = 0; i < TILE_VECTORS; i++)
-        out[i] = unpack_look_up(tables->low, word, bits * i);
-    if (kind == TILE_4_2) {
-        __m512i high_word = unpack_plane_word(high, 2, pair);
+    } else if (tile_kind_high_bits(kind) == 0) {
+        const int bits = tile_kind_low_bits(kind);
+        __m512i word = unpack_word(low, bits, pair);
         UNROLL(8)
-        for (int i = 0; i < TILE_VECTORS; i++)
-            out[i] = _mm512_add_ps(out[i], unpack_look_up(tables->high, high_word, 2 * i));
-    } else if (kind == TILE_2_1 || kind == TILE_4_1) {
-        __m512 step = _mm512_permutexvar_ps(_mm512_set1_epi32(1), tables->high);
-        uint16_t masks[TILE_VECTORS];
-        memcpy(masks, high + (size_t)pair * sizeof masks, sizeof masks);
+        for (int i = 0; i < TILE_VECTORS; i++) {
+            __m512i index = _mm512_srli_epi32(word, (unsigned)(8 * (i / 2) + bits * (i % 2)));
+            out[i] = _mm512_permutexvar_ps(index, tables->first);
+        }
+    } else {
+        __m512i fields[2];
+        unpack_fields(kind, low, high, pair, fields);
         UNROLL(8)
-        for (int i = 0; i < TILE_VECTORS; i++)
-            out[i] = _mm512_mask_add_ps(out[i], masks[i], out[i], step);
+        for (int i = 0; i < TILE_VECTORS; i++) {
+            __m512i index = _mm512_srli_epi32(fields[i % 2], (unsigned)(8 * (i / 2)));
+            out[i] = kind == TILE_4_2 ? unpack_widen(fields[i % 2], i / 2)
+                     : kind == TILE_4_1
+                         ? _mm512_permutex2var_ps(tables->first, index, tables->second)
+                         : _mm512_permutexvar_ps(index, tables->first);
+        }
     }
 }
 
 /* The eight vectors of one pair, finished. */
-ALWAYS_INLINE void unpack_values(enum tile_kind kind, bool has_min,
-                                 const struct unpack_tables *tables, const uint8_t *low,
-                                 const uint8_t *high, int pair, const struct unpack_group *group,
-                                 __m512 *out) {
+ALWAYS_INLINE void unpack_values(enum tile_kind kind, const struct unpack_tables *tables,
+                                 const uint8_t *low, const uint8_t *high, int pair,
+                                 const struct unpack_group *group, __m512 *out) {
     unpack_codes(kind, tables, low, high, pair, out);
     UNROLL(8)
     for (int i = 0; i < TILE_VECTORS; i++)
-        out[i] = has_min ? _mm512_fmadd_ps(out[i], group->scale[i], group->min[i])
-                         : _mm512_mul_ps(out[i], group->scale[i]);
+        out[i] = kind == TILE_8 ? _mm512_mul_ps(out[i], group->scale[i])
+                                : _mm512_fmadd_ps(out[i], group->scale[i], group->min[i]);
 }
 
 /* Eight vectors of a pair stored as floats. */
@@ -151,11 +186,11 @@ ALWAYS_INLINE void unpack_prefetch(const uint8_t *bytes, size_t byte_count) {
 }
 
 /* One chunk, pair after pair, in groups of equal scales. */
-ALWAYS_INLINE void unpack_chunk(enum tile_kind kind, bool has_min, const struct tile_format *format,
+ALWAYS_INLINE void unpack_chunk(enum tile_kind kind, const struct tile_format *format,
                                 const uint8_t *chunk, void *sink,
                                 void (*take)(void *sink, const __m512 *values)) {
     struct tile_offsets at = tile_format_offsets(format);
-    struct unpack_tables tables = unpack_load_tables(format);
+    struct unpack_tables tables = unpack_load_tables(kind, format);
     int pairs = format->group / 2;
     size_t packed = at.end / (size_t)(format->chunk / 2); /* bytes of a pair */
     for (int g = 0; g < format->chunk / format->group; g++) {
@@ -164,8 +199,7 @@ ALWAYS_INLINE void unpack_chunk(enum tile_kind kind, bool has_min, const struct 
         for (int p = g * pairs; p < (g + 1) * pairs; p++) {
             __m512 values[TILE_VECTORS];
             unpack_prefetch(chunk + (size_t)p * packed, packed);
-            unpack_values(kind, has_min, &tables, chunk + at.low, chunk + at.high, p, &group,
-                          values);
+            unpack_values(kind, &tables, chunk + at.low, chunk + at.high, p, &group, values);
             take(sink, values);
         }
     }
@@ -188,33 +222,27 @@ ALWAYS_INLINE void unpack_tile(const struct tile *tile, int block, int k_first, 
             take(sink, values);                                                \
         }                                                                      \
         break;
-#define UNPACK_CODES(KIND, HAS_MIN)                             \
-    for (int k = 0; k < k_count; k += format->chunk) {          \
-        unpack_chunk(KIND, HAS_MIN, format, chunk, sink, take); \
-        chunk += tile->chunk_bytes;                             \
-    }
-#define UNPACK_EITHER(KIND)           \
-    case KIND:                        \
-        if (format->has_min) {        \
-            UNPACK_CODES(KIND, true)  \
-        } else {                      \
-            UNPACK_CODES(KIND, false) \
-        }                             \
+#define UNPACK_CODES(KIND)                                 \
+    case KIND:                                             \
+        for (int k = 0; k < k_count; k += format->chunk) { \
+            unpack_chunk(KIND, format, chunk, sink, take); \
+            chunk += tile->chunk_bytes;                    \
+        }                                                  \
         break;
     switch (format->kind) {
         UNPACK_FLOATS(TILE_F16)
         UNPACK_FLOATS(TILE_BF16)
         UNPACK_FLOATS(TILE_F32)
-        UNPACK_EITHER(TILE_2)
-        UNPACK_EITHER(TILE_2_1)
-        UNPACK_EITHER(TILE_4)
-        UNPACK_EITHER(TILE_4_1)
-        UNPACK_EITHER(TILE_4_2)
-        UNPACK_EITHER(TILE_8)
+        UNPACK_CODES(TILE_2)
+        UNPACK_CODES(TILE_2_1)
+        UNPACK_CODES(TILE_4)
+        UNPACK_CODES(TILE_4_1)
+        UNPACK_CODES(TILE_4_2)
+        UNPACK_CODES(TILE_4_CODEBOOK)
+        UNPACK_CODES(TILE_8)
     }
 #undef UNPACK_FLOATS
 #undef UNPACK_CODES
-#undef UNPACK_EITHER
 }
 
 #endif

@@ -12,6 +12,7 @@ enum text_origin {
     ORIGIN_TEMPLATE, /* written by the chat template: special tokens are honoured */
     ORIGIN_PROMPT,   /* the user's instruction: honoured only without a chat template */
     ORIGIN_DOCUMENT, /* the document: never */
+    ORIGIN_NAME, /* a document's path or name in a prompt: never, and not part of the document */
 };
 
 struct text_span {
@@ -19,7 +20,8 @@ struct text_span {
     enum text_origin origin;
 };
 
-/* Invariant: the spans' lengths add up to text.length; no span is empty; neighbours differ in origin. */
+/* Invariant: the spans' lengths add up to text.length; no span is empty; neighbours differ in
+ * origin. */
 struct marked_text {
     struct text text;
     struct text_span *spans;

@@ -17,7 +17,8 @@ struct length_outcome {
                       cut */
 };
 
-/* Cuts `list` in place. STATUS_OVER_LIMIT with numbers and remedies when the policy is error, or
+/* Cuts `list` in place, between characters of the document: up to three tokens less than fit may be
+ * kept. STATUS_OVER_LIMIT with numbers and remedies when the policy is error, or
  * when even an empty document would not fit. */
 enum status length_apply(struct token_list *list, const struct marked_text *text,
                          enum too_long policy, long long context, long long max_tokens,

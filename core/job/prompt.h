@@ -11,9 +11,9 @@
 #include "tokenizer/marked_text.h"
 
 /* A prompt text with `{document} {path} {name} {index}` found once. Unknown braces stay, `{{name}}`
- * gives
- * `{name}`. Without {document}: prompt, blank line, document — or, with `document_first`, document,
- * blank line, prompt (many questions over one document share its KV). */
+ * gives `{name}`. Without {document}: prompt, blank line, document — or, with `document_first`,
+ * document, blank line, prompt (many questions over one document share its KV). {path} and {name}
+ * of a document without a path are "stdin"; {index} is the row's. */
 struct prompt_template;
 enum status prompt_compile(const char *prompt, bool document_first,
                            struct prompt_template **compiled, struct error *error);
@@ -31,9 +31,10 @@ struct prompt_scratch;
 struct prompt_scratch *prompt_scratch_create(void);
 void prompt_scratch_destroy(struct prompt_scratch *scratch);
 
-/* Render into `out` (cleared first). `compiled` may be NULL for documents with messages; a document
- * without messages and without a prompt is STATUS_BAD_INPUT. Message contents count as the
- * document. */
+/* Render into `out` (cleared first). A document with messages is its own prompt: `compiled` may be
+ * NULL and is not used, `system` comes first unless they have a system message, and every content
+ * counts as the document. Messages need a chat template; a document without messages needs a
+ * prompt: both are STATUS_BAD_INPUT otherwise. */
 enum status prompt_render(const struct prompt_template *compiled,
                           const struct prompt_setting *setting, const struct document *document,
                           struct prompt_scratch *scratch, struct marked_text *out,

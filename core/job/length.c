@@ -75,6 +75,8 @@ static void align_cuts(const struct token_list *list, const struct marked_text *
             tail = index;
         index++;
     }
+    if (head == 0 && tail == range->total)
+        return; /* room for less than a character: half of one is better than nothing */
     range->head = head;
     range->tail = tail;
 }
@@ -101,9 +103,7 @@ static void remove_cut(struct token_list *list, const struct marked_text *text,
 }
 
 static void describe(const struct kept_range *range, char *kept, size_t bytes) {
-    if (range->head == 0 && range->tail == range->total)
-        snprintf(kept, bytes, "no tokens of %lld", range->total);
-    else if (range->tail == range->total)
+    if (range->tail == range->total)
         snprintf(kept, bytes, "tokens 0-%lld of %lld", range->head - 1, range->total);
     else if (range->head == 0)
         snprintf(kept, bytes, "tokens %lld-%lld of %lld", range->tail, range->total - 1,

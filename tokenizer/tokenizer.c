@@ -92,12 +92,12 @@ static bool is_user_defined(const struct tokenizer_source *source, int32_t id) {
     return source->classes && source->classes[id] == TOKEN_USER_DEFINED;
 }
 
-/* A space behind something else, first byte apart. */
-static bool is_crossing(struct view token) {
-    for (size_t i = 1; i < token.length; i++)
-        if (token.bytes[i] == ' ' && token.bytes[i - 1] != ' ')
-            return true;
-    return false;
+static void note_neighbours(uint64_t *neighbours, struct view token) {
+    for (size_t i = 1; i < token.length; i++) {
+        unsigned pair =
+            (unsigned)(unsigned char)token.bytes[i - 1] << 8 | (unsigned char)token.bytes[i];
+        neighbours[pair / 64] |= (uint64_t)1 << pair % 64;
+    }
 }
 
 static enum status init_piece_bpe(struct tokenizer *tokenizer,
@@ -112,12 +112,8 @@ static enum status init_piece_bpe(struct tokenizer *tokenizer,
         if (isnan(source->scores[id]))
             return error_set(error, STATUS_CORRUPT, "the score of token %d is not a number", id);
         tokenizer->score_keys[id] = is_user_defined(source, id) ? 0 : score_key(source->scores[id]);
-        if (vocabulary->classes[id] != TOKEN_NORMAL ||
-            !is_crossing(vocabulary_bytes(vocabulary, id)))
-            continue;
-        if (tokenizer->crossing_count < TOKENIZER_CROSSING_MAX)
-            tokenizer->crossing[tokenizer->crossing_count] = id;
-        tokenizer->crossing_count++;
+        if (vocabulary->classes[id] == TOKEN_NORMAL)
+            note_neighbours(tokenizer->neighbours, vocabulary_bytes(vocabulary, id));
     }
     tokenizer->identity = XXH3_64bits_withSeed(
         tokenizer->score_keys, (size_t)vocabulary->count * sizeof *tokenizer->score_keys,

@@ -39,36 +39,17 @@ static bool cut_with_splitter(const struct encoding *encoding, struct view text)
     return true;
 }
 
-/* Whether a token with a space inside lies in the text with that space at `at`. */
-static bool is_crossed(const struct tokenizer *tokenizer, struct view text, size_t at) {
-    for (size_t i = 0; i < tokenizer->crossing_count; i++) {
-        struct view token = vocabulary_bytes(&tokenizer->vocabulary, tokenizer->crossing[i]);
-        for (size_t inside = 1; inside < token.length; inside++)
-            if (token.bytes[inside] == ' ' && inside <= at &&
-                token.length - inside <= text.length - at &&
-                memcmp(text.bytes + at - inside, token.bytes, token.length) == 0)
-                return true;
-    }
-    return false;
-}
-
-/* The next place behind `first` where the text can be cut: before a space that follows another
- * character. */
+/* The next place behind `first` that no merge crosses, at the border of a character. */
 static size_t find_cut(const struct tokenizer *tokenizer, struct view text, size_t first) {
-    if (tokenizer->crossing_count > TOKENIZER_CROSSING_MAX)
-        return text.length;
-    for (size_t at = first + 1; at < text.length; at++) {
-        const char *space = memchr(text.bytes + at, ' ', text.length - at);
-        if (!space)
-            break;
-        at = (size_t)(space - text.bytes);
-        if (space[-1] != ' ' && !is_crossed(tokenizer, text, at))
-            return at;
-    }
-    return text.length;
+    size_t at = first + 1;
+    while (at < text.length &&
+           (((unsigned char)text.bytes[at] & 0xC0) == 0x80 ||
+            tokenizer_are_neighbours(tokenizer->neighbours, text.bytes[at - 1], text.bytes[at])))
+        at++;
+    return at;
 }
 
-static bool cut_at_spaces(const struct encoding *encoding, struct view text) {
+static bool cut_between_tokens(const struct encoding *encoding, struct view text) {
     for (size_t first = 0; first < text.length;) {
         size_t end = find_cut(encoding->tokenizer, text, first);
         if (!word_encoder_append(encoding->tokenizer, encoding->scratch, text, first, end - first,
@@ -94,8 +75,8 @@ static bool encode_gap(const struct encoding *encoding, struct view gap, size_t 
     if (!text.bytes || text.length > UINT32_MAX)
         return false;
     size_t first = encoding->list->count;
-    bool done =
-        tokenizer->splitter ? cut_with_splitter(encoding, text) : cut_at_spaces(encoding, text);
+    bool done = tokenizer->splitter ? cut_with_splitter(encoding, text)
+                                    : cut_between_tokens(encoding, text);
     if (done)
         normalizer_map_offsets(normalizer, encoding->list->offsets + first,
                                encoding->list->count - first, (uint32_t)base);

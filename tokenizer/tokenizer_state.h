@@ -13,7 +13,7 @@
 
 enum {
     TOKENIZER_ENDS_MAX = 16,
-    TOKENIZER_CROSSING_MAX = 16,
+    TOKENIZER_NEIGHBOUR_WORDS = 65536 / 64,
 };
 
 struct tokenizer {
@@ -33,10 +33,9 @@ struct tokenizer {
     /* SentencePiece-style BPE */
     uint32_t *score_keys; /* [count]: smaller for better scores */
     bool space_prefix;
-    /* Tokens with a space behind something else. Where none of these lies across it, the text can
-     * be cut before a space without changing any merge. More than fit: never cut. */
-    int32_t crossing[TOKENIZER_CROSSING_MAX];
-    size_t crossing_count;
+    /* A bit for every two bytes that are neighbours in some token. No merge crosses two that are in
+     * none, so the text is cut there. */
+    uint64_t neighbours[TOKENIZER_NEIGHBOUR_WORDS];
 };
 
 struct tokenizer_scratch {
@@ -44,6 +43,12 @@ struct tokenizer_scratch {
     struct bpe_work work;
     struct word_cache cache;
 };
+
+/* Whether `left` and `right` are neighbours in some token. */
+static inline bool tokenizer_are_neighbours(const uint64_t *neighbours, char left, char right) {
+    unsigned pair = (unsigned)(unsigned char)left << 8 | (unsigned char)right;
+    return neighbours[pair / 64] >> pair % 64 & 1;
+}
 
 /* Room for `extra` more tokens. false: out of memory. */
 bool token_list_reserve(struct token_list *list, size_t extra);

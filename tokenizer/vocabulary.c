@@ -104,8 +104,10 @@ static size_t find_slot(const struct vocabulary *vocabulary, uint32_t hash, cons
         const struct vocabulary_slot *slot = &vocabulary->slots[at];
         if (slot->id < 0)
             return at;
+        if (slot->hash != hash)
+            continue;
         struct view there = vocabulary_bytes(vocabulary, slot->id);
-        if (slot->hash == hash && there.length == length && memcmp(there.bytes, bytes, length) == 0)
+        if (there.length == length && memcmp(there.bytes, bytes, length) == 0)
             return at;
     }
 }

@@ -9,6 +9,7 @@
 struct piece_rules {
     const struct vocabulary *vocabulary;
     const uint32_t *score_keys;
+    const uint64_t *neighbours;
     const char *text;
 };
 
@@ -17,6 +18,9 @@ struct piece_rules {
 static bool find_piece(const void *context, const struct bpe_symbol *left,
                        const struct bpe_symbol *right, struct bpe_merge *merge) {
     const struct piece_rules *rules = context;
+    const char *border = rules->text + right->start;
+    if (!tokenizer_are_neighbours(rules->neighbours, border[-1], border[0]))
+        return false;
     int32_t id = vocabulary_find(rules->vocabulary, rules->text + left->start,
                                  (size_t)left->length + right->length);
     if (id < 0)
@@ -59,7 +63,8 @@ static bool merge_word(const struct tokenizer *tokenizer, struct bpe_work *work,
         return bpe_run(work, &rules);
     }
     fill_characters(tokenizer, work, text, offset, length);
-    struct piece_rules pieces = {&tokenizer->vocabulary, tokenizer->score_keys, text.bytes};
+    struct piece_rules pieces = {&tokenizer->vocabulary, tokenizer->score_keys,
+                                 tokenizer->neighbours, text.bytes};
     struct bpe_rules rules = {&pieces, find_piece};
     return bpe_run(work, &rules);
 }

@@ -253,7 +253,7 @@ def small_qwen3(path):
     writer.number("rope.freq_base", 100.0)
     writer.text("rope.scaling.type", "yarn")
     writer.number("rope.scaling.factor", 4.0)
-    writer.number("rope.scaling.original_context_length", 64)
+    writer.number("rope.scaling.original_context_length", 2000)
     writer.outer()
     writer.matrix("output.weight", 64, 32, 4.0)
     for layer in range(2):

@@ -13,7 +13,7 @@ struct length_outcome {
     long long used_tokens;     /* of them, kept */
     long long prompt_tokens;   /* all tokens after cutting */
     bool shortened;
-    char kept[96]; /* "tokens 0-7639 of 9000"; keep-ends names both parts; empty when nothing was
+    char kept[128]; /* "tokens 0-7639 of 9000"; keep-ends names both parts; empty when nothing was
                       cut */
 };
 

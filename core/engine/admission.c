@@ -8,10 +8,12 @@
 
 #include <assert.h>
 
-/* A prefix found in the index. */
+/* A prefix found in the index, and more of it that a running sequence is about to compute. */
 struct hit {
     const int32_t *entries;
-    int count; /* pages */
+    int count;                     /* pages found */
+    int coming;                    /* pages to come: worth waiting for */
+    const struct sequence *source; /* who computes them; NULL: none are */
 };
 
 /* What the pool would look like, and still has to give, at some step of the forecast. */
@@ -44,6 +46,26 @@ static bool windows_covered(const struct scheduler *scheduler, int count, const 
     return true;
 }
 
+/* Does one that runs go on like this prompt, beyond what is found and what it has computed itself?
+ * Hashes suffice: a collision costs a wait, never a wrong page. */
+static void find_coming(const struct scheduler *scheduler, const struct sequence *sequence,
+                        struct hit *hit) {
+    for (int i = 0; i < scheduler->running_count; i++) {
+        const struct sequence *other = scheduler->running[i];
+        int first = other->computed / KV_PAGE_TOKENS;
+        if (first < hit->count)
+            first = hit->count;
+        int page = first;
+        while (page < other->full_count && page < sequence_hit_max(sequence) &&
+               other->hashes[page] == sequence->hashes[page])
+            page++;
+        if (page - first > hit->coming) {
+            hit->coming = page - first;
+            hit->source = other;
+        }
+    }
+}
+
 /* The longest prefix that every group can supply. */
 static struct hit find_prefix(const struct scheduler *scheduler, const struct sequence *sequence,
                               int32_t *entries) {
@@ -61,25 +83,8 @@ static struct hit find_prefix(const struct scheduler *scheduler, const struct se
         if (windows_covered(scheduler, page + 1, present))
             hit.count = page + 1;
     }
+    find_coming(scheduler, sequence, &hit);
     return hit;
-}
-
-/* Is one that runs about to compute pages that this prompt has too, beyond those found? Hashes
- * suffice: a collision costs a wait, never a wrong page. */
-static bool waits_for_prefix(const struct scheduler *scheduler, const struct sequence *sequence,
-                             struct hit hit) {
-    if (!scheduler->options.prefix_cache || sequence->every_row)
-        return false;
-    for (int i = 0; i < scheduler->running_count; i++) {
-        const struct sequence *other = scheduler->running[i];
-        int next = other->computed / KV_PAGE_TOKENS;
-        if (next < hit.count)
-            next = hit.count;
-        if (next < other->full_count && next < sequence_hit_max(sequence) &&
-            other->hashes[next] == sequence->hashes[next])
-            return true;
-    }
-    return false;
 }
 
 static int64_t reservation(const struct scheduler *scheduler, const struct sequence *sequence,
@@ -164,7 +169,8 @@ static void admit(struct scheduler *scheduler, struct sequence *sequence, struct
     insert_running(scheduler, sequence);
 }
 
-/* Count `sequence` as a holder of the pages of its hit, and reserve its rest. */
+/* Count `sequence` as a holder of the pages of its hit, and reserve its rest. Pages to come are
+ * their source's, until that ends. */
 static void forecast_admit(struct forecast *forecast, const struct sequence *sequence,
                            struct hit hit) {
     const struct scheduler *scheduler = forecast->scheduler;
@@ -172,6 +178,7 @@ static void forecast_admit(struct forecast *forecast, const struct sequence *seq
         forecast->reserved[group] += reservation(scheduler, sequence, group, hit.count);
         if (scheduler->options.groups[group].window != 0)
             continue;
+        forecast->reserved[group] -= hit.coming;
         for (int page = 0; page < hit.count; page++) {
             int32_t id = scheduler->index.entries[hit.entries[page]].pages[group];
             forecast->used[group] += scheduler->holders[group][id]++ == 0;
@@ -183,14 +190,18 @@ static void forecast_drop(struct forecast *forecast, int group, int32_t page) {
     forecast->used[group] -= --forecast->scheduler->holders[group][page] == 0;
 }
 
-/* The end of a running sequence: what it holds, and what it had reserved, comes back. */
-static void forecast_end(struct forecast *forecast, const struct sequence *sequence) {
+/* The end of a running sequence: what it holds, and what it had reserved, comes back, except what
+ * the head waits for. */
+static void forecast_end(struct forecast *forecast, const struct sequence *sequence,
+                         struct hit head_hit) {
     const struct scheduler *scheduler = forecast->scheduler;
     for (int group = 0; group < scheduler->options.group_count; group++) {
         const struct sequence_pages *pages = &sequence->groups[group];
         forecast->reserved[group] -= pages->reserved;
         if (scheduler->options.groups[group].window != 0)
             continue;
+        if (sequence == head_hit.source)
+            forecast->reserved[group] += head_hit.coming;
         for (int page = pages->first; page < pages->end; page++)
             forecast_drop(forecast, group, pages->table[page]);
     }
@@ -301,7 +312,7 @@ static int64_t head_start(struct scheduler *scheduler, const struct sequence *he
         if (end->sequence == passing)
             forecast_end_passing(&forecast, passing, hit);
         else
-            forecast_end(&forecast, end->sequence);
+            forecast_end(&forecast, end->sequence, head_hit);
     }
     assert(forecast_fits(&forecast));
     return step;
@@ -320,7 +331,7 @@ static void pass_head(struct scheduler *scheduler, struct sequence *head, struct
         if (never_fits(scheduler, sequence))
             continue;
         struct hit hit = find_prefix(scheduler, sequence, scheduler->entries[1]);
-        if (fits_now(scheduler, sequence, hit) && !waits_for_prefix(scheduler, sequence, hit) &&
+        if (hit.coming == 0 && fits_now(scheduler, sequence, hit) &&
             head_start(scheduler, head, head_hit, sequence, hit) <= promised)
             admit(scheduler, sequence, hit);
     }
@@ -348,7 +359,7 @@ void admission_run(struct scheduler *scheduler) {
             continue;
         }
         struct hit hit = find_prefix(scheduler, head, scheduler->entries[0]);
-        if (!fits_now(scheduler, head, hit) || waits_for_prefix(scheduler, head, hit)) {
+        if (hit.coming > 0 || !fits_now(scheduler, head, hit)) {
             pass_head(scheduler, head, hit);
             return;
         }

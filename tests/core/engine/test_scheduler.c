@@ -122,6 +122,38 @@ Test(scheduler, waits_for_a_prefix_only_while_someone_computes_it) {
     rig_close(&rig);
 }
 
+/* Pool of 20: the two questions hold 8 + 5 + 5 pages together, 26 apart. */
+Test(scheduler, room_is_kept_for_one_that_waits_for_a_prefix) {
+    struct rig rig;
+    rig_open(&rig, one_group(64, 4, 20));
+    submit_alone(&rig, 1, 8 * PAGE + 10, 300);
+    struct sequence *head = submit_alone(&rig, 1, 8 * PAGE + 20, 290);
+    struct sequence *large = submit_alone(&rig, 2, 10, 300);
+    struct sequence *small = submit_alone(&rig, 3, 10, 100);
+    while (head->state == SEQUENCE_WAITING)
+        rig_step(&rig);
+    cr_assert_eq(rig.steps, 9, "it starts in the step after the last shared page");
+    cr_assert_eq(head->stats.cached_tokens, 8 * PAGE);
+    cr_assert_eq(large->state, SEQUENCE_WAITING);
+    cr_assert_eq(small->state, SEQUENCE_RUNNING, "two pages are left over");
+    rig_close(&rig);
+}
+
+/* Pool of 20: the first holds 13 until it ends, then the head needs 16, its prefix included. */
+Test(scheduler, a_prefix_to_come_is_the_heads_own_once_its_source_ends) {
+    struct rig rig;
+    rig_open(&rig, one_group(64, 4, 20));
+    submit_alone(&rig, 1, 8 * PAGE + 10, 300);
+    struct sequence *head = submit_alone(&rig, 1, 8 * PAGE + 20, 8 * PAGE - 19);
+    struct sequence *five = submit_alone(&rig, 2, 10, 310);
+    struct sequence *four = submit_alone(&rig, 3, 10, 240);
+    rig_step(&rig);
+    cr_assert_eq(head->state, SEQUENCE_WAITING);
+    cr_assert_eq(five->state, SEQUENCE_WAITING, "it would outlast the first");
+    cr_assert_eq(four->state, SEQUENCE_RUNNING);
+    rig_close(&rig);
+}
+
 Test(scheduler, a_prompt_found_whole_still_computes_its_last_token) {
     struct rig rig;
     rig_open(&rig, one_group(64, 4, 100));

@@ -19,16 +19,19 @@ static void setup(void) {
         letters[i][0] = (char)('a' + i);
         tokens[i] = (struct view){letters[i], 1};
     }
-    tokens[26] = view_of("stop");
+    tokens[26] = view_of("st");
     tokens[27] = view_of("xst");
     tokens[28] = view_of("opyy");
     tokens[END_ID] = view_of("<end>");
     classes[END_ID] = TOKEN_CONTROL;
+    const struct view merges[] = {view_of("s t")};
     struct tokenizer_source source = {.model = TOKENIZER_BYTE_BPE,
                                       .splitter = view_of("gpt-2"),
                                       .token_count = PIECE_COUNT,
                                       .tokens = tokens,
                                       .classes = classes,
+                                      .merge_count = 1,
+                                      .merges = merges,
                                       .bos_id = -1,
                                       .eos_id = END_ID,
                                       .eot_id = -1,

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "core/job/finished_set.h"
 #include "core/job/item_queue.h"
 #include "core/job/order.h"
 #include "core/job/row.h"

@@ -40,9 +40,25 @@ static enum status bad_merge(struct error *error, size_t rank, struct view line,
                      (int)(line.length < 64 ? line.length : 64), line.bytes, why);
 }
 
-static enum status read_merge(struct pair_table *table, const struct vocabulary *vocabulary,
-                              const struct byte_level *alphabet, struct view line, size_t rank,
+/* What merges make mostly has ids in their order: look at the next one before searching. */
+static int32_t find_made(const struct vocabulary *vocabulary, struct view made, int32_t guess) {
+    if (guess < vocabulary->count && vocabulary->classes[guess] == TOKEN_NORMAL &&
+        view_equal(vocabulary_bytes(vocabulary, guess), made))
+        return guess;
+    return vocabulary_find(vocabulary, made.bytes, made.length);
+}
+
+struct merge_reader {
+    struct pair_table *table;
+    const struct vocabulary *vocabulary;
+    struct byte_level alphabet;
+    int32_t made; /* by the merge before */
+};
+
+static enum status read_merge(struct merge_reader *reader, struct view line, size_t rank,
                               struct error *error) {
+    const struct byte_level *alphabet = &reader->alphabet;
+    const struct vocabulary *vocabulary = reader->vocabulary;
     const char *space = line.length > 2 ? memchr(line.bytes + 1, ' ', line.length - 1) : NULL;
     if (!space || space + 1 == line.bytes + line.length || line.length > MERGE_BYTES_MAX)
         return bad_merge(error, rank, line, "is not two tokens with a space between them");
@@ -55,13 +71,15 @@ static enum status read_merge(struct pair_table *table, const struct vocabulary 
         return bad_merge(error, rank, line, "is not in the byte-level alphabet");
     int32_t left_id = vocabulary_find(vocabulary, both, left_length);
     int32_t right_id = vocabulary_find(vocabulary, both + left_length, right_length);
-    int32_t id = vocabulary_find(vocabulary, both, left_length + right_length);
+    int32_t id =
+        find_made(vocabulary, (struct view){both, left_length + right_length}, reader->made + 1);
     if (left_id < 0 || right_id < 0)
         return bad_merge(error, rank, line, "names a token that the vocabulary has not");
     if (id < 0)
         return bad_merge(error, rank, line, "makes a token that the vocabulary has not");
+    reader->made = id;
     uint64_t pair = pair_of(left_id, right_id);
-    *find_slot(table, pair) = (struct pair_slot){pair, (uint32_t)rank, id};
+    *find_slot(reader->table, pair) = (struct pair_slot){pair, (uint32_t)rank, id};
     return STATUS_OK;
 }
 
@@ -80,10 +98,10 @@ enum status pair_table_init(struct pair_table *table, const struct vocabulary *v
     memset(table->slots, 0xFF, count * sizeof *table->slots);
     table->mask = count - 1;
     table->shift = 64 - bits;
-    struct byte_level alphabet;
-    byte_level_init(&alphabet);
+    struct merge_reader reader = {.table = table, .vocabulary = vocabulary, .made = -1};
+    byte_level_init(&reader.alphabet);
     for (size_t rank = 0; rank < merge_count; rank++)
-        TRY(read_merge(table, vocabulary, &alphabet, merges[rank], rank, error));
+        TRY(read_merge(&reader, merges[rank], rank, error));
     return STATUS_OK;
 }
 

@@ -164,29 +164,39 @@ static enum status read_byte_token(struct vocabulary *vocabulary, int32_t id, st
     return STATUS_OK;
 }
 
+/* Byte-level: only ordinary tokens are spelled in the alphabet. One that is not cannot come out of
+ * merging and is out of use. Returns the length of `out`. */
+static size_t decode_byte_level(const struct byte_level *alphabet, struct view stored,
+                                uint8_t *class, char *out) {
+    size_t length;
+    if (*class == TOKEN_NORMAL) {
+        if (byte_level_decode(alphabet, stored, out, &length))
+            return length;
+        *class = TOKEN_UNUSED;
+    }
+    if (stored.length > 0)
+        memcpy(out, stored.bytes, stored.length);
+    return stored.length;
+}
+
 static enum status read_token(struct vocabulary *vocabulary, const struct tokenizer_source *source,
                               const struct byte_level *alphabet, int32_t id, struct error *error) {
     struct view stored = source->tokens[id];
-    TRY(read_class(source, id, &vocabulary->classes[id], error));
+    uint8_t *class = &vocabulary->classes[id];
+    TRY(read_class(source, id, class, error));
     char *out = vocabulary->bytes + vocabulary->offsets[id];
-    size_t length = stored.length;
-    bool byte_level = source->model == TOKENIZER_BYTE_BPE;
-    uint8_t class = vocabulary->classes[id];
-    if (class == TOKEN_BYTE && !byte_level)
+    size_t length;
+    if (source->model == TOKENIZER_BYTE_BPE) {
+        length = decode_byte_level(alphabet, stored, class, out);
+    } else if (*class == TOKEN_BYTE) {
         return read_byte_token(vocabulary, id, stored, error);
-    bool spelled = class == TOKEN_NORMAL;
-    if (spelled && byte_level)
-        spelled = byte_level_decode(alphabet, stored, out, &length);
-    else if (!byte_level)
+    } else {
         length = decode_piece(stored, out);
-    if (!byte_level && class == TOKEN_USER_DEFINED && is_blank((struct view){out, length})) {
-        vocabulary->classes[id] = TOKEN_NORMAL;
-        spelled = true;
+        if (*class == TOKEN_USER_DEFINED && is_blank((struct view){out, length}))
+            *class = TOKEN_NORMAL;
     }
-    if (!spelled && byte_level && length)
-        memcpy(out, stored.bytes, length);
     vocabulary->offsets[id + 1] = vocabulary->offsets[id] + (uint32_t)length;
-    return spelled ? insert(vocabulary, id, stored, error) : STATUS_OK;
+    return *class == TOKEN_NORMAL ? insert(vocabulary, id, stored, error) : STATUS_OK;
 }
 
 enum status vocabulary_init(struct vocabulary *vocabulary, const struct tokenizer_source *source,

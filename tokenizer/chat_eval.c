@@ -323,9 +323,6 @@ static enum status eval_conditional(struct chat_evaluator *evaluator, const stru
     return chat_access_missing(evaluator, NULL, view_of("the result of an if without else"), value);
 }
 
-typedef enum status eval_function(struct chat_evaluator *evaluator, const struct chat_node *node,
-                                  struct chat_value *value);
-
 static enum status eval_constant(struct chat_evaluator *evaluator, const struct chat_node *node,
                                  struct chat_value *value) {
     *value =
@@ -335,7 +332,8 @@ static enum status eval_constant(struct chat_evaluator *evaluator, const struct 
 
 enum status chat_eval_expression(struct chat_evaluator *evaluator, const struct chat_node *node,
                                  struct chat_value *value) {
-    static eval_function *const functions[] = {
+    static enum status (*const functions[])(struct chat_evaluator *, const struct chat_node *,
+                                            struct chat_value *) = {
         [CHAT_NODE_CONSTANT] = eval_constant,
         [CHAT_NODE_CAPTURED] = eval_constant,
         [CHAT_NODE_NAME] = eval_name,

@@ -4,26 +4,37 @@
 
 #include "tokenizer/chat_call.h"
 
-typedef enum status chat_list_filters_function(struct chat_evaluator *evaluator,
-                                               struct chat_value value,
-                                               const struct chat_value *bound,
-                                               struct chat_value *result);
-
-chat_list_filters_function chat_list_filters_dictsort;
-chat_list_filters_function chat_list_filters_first;
-chat_list_filters_function chat_list_filters_join;
-chat_list_filters_function chat_list_filters_last;
-chat_list_filters_function chat_list_filters_list;
-chat_list_filters_function chat_list_filters_map;
-chat_list_filters_function chat_list_filters_max;
-chat_list_filters_function chat_list_filters_min;
-chat_list_filters_function chat_list_filters_reject;
-chat_list_filters_function chat_list_filters_rejectattr;
-chat_list_filters_function chat_list_filters_reverse;
-chat_list_filters_function chat_list_filters_select;
-chat_list_filters_function chat_list_filters_selectattr;
-chat_list_filters_function chat_list_filters_sort;
-chat_list_filters_function chat_list_filters_sum;
-chat_list_filters_function chat_list_filters_unique;
+enum status chat_list_filters_dictsort(struct chat_evaluator *evaluator, struct chat_value value,
+                                       const struct chat_value *bound, struct chat_value *result);
+enum status chat_list_filters_first(struct chat_evaluator *evaluator, struct chat_value value,
+                                    const struct chat_value *bound, struct chat_value *result);
+enum status chat_list_filters_join(struct chat_evaluator *evaluator, struct chat_value value,
+                                   const struct chat_value *bound, struct chat_value *result);
+enum status chat_list_filters_last(struct chat_evaluator *evaluator, struct chat_value value,
+                                   const struct chat_value *bound, struct chat_value *result);
+enum status chat_list_filters_list(struct chat_evaluator *evaluator, struct chat_value value,
+                                   const struct chat_value *bound, struct chat_value *result);
+enum status chat_list_filters_map(struct chat_evaluator *evaluator, struct chat_value value,
+                                  const struct chat_value *bound, struct chat_value *result);
+enum status chat_list_filters_max(struct chat_evaluator *evaluator, struct chat_value value,
+                                  const struct chat_value *bound, struct chat_value *result);
+enum status chat_list_filters_min(struct chat_evaluator *evaluator, struct chat_value value,
+                                  const struct chat_value *bound, struct chat_value *result);
+enum status chat_list_filters_reject(struct chat_evaluator *evaluator, struct chat_value value,
+                                     const struct chat_value *bound, struct chat_value *result);
+enum status chat_list_filters_rejectattr(struct chat_evaluator *evaluator, struct chat_value value,
+                                         const struct chat_value *bound, struct chat_value *result);
+enum status chat_list_filters_reverse(struct chat_evaluator *evaluator, struct chat_value value,
+                                      const struct chat_value *bound, struct chat_value *result);
+enum status chat_list_filters_select(struct chat_evaluator *evaluator, struct chat_value value,
+                                     const struct chat_value *bound, struct chat_value *result);
+enum status chat_list_filters_selectattr(struct chat_evaluator *evaluator, struct chat_value value,
+                                         const struct chat_value *bound, struct chat_value *result);
+enum status chat_list_filters_sort(struct chat_evaluator *evaluator, struct chat_value value,
+                                   const struct chat_value *bound, struct chat_value *result);
+enum status chat_list_filters_sum(struct chat_evaluator *evaluator, struct chat_value value,
+                                  const struct chat_value *bound, struct chat_value *result);
+enum status chat_list_filters_unique(struct chat_evaluator *evaluator, struct chat_value value,
+                                     const struct chat_value *bound, struct chat_value *result);
 
 #endif

@@ -12,6 +12,8 @@
 
 #include "core/kernels/tile_layout.h"
 
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
 enum {
     HUGE_PAGE_BYTES = 1 << 21,
     SMALL_ALIGNMENT = 4096,
@@ -125,32 +127,48 @@ struct tile_block tile_set_block(const struct tile_set *set, int block) {
     };
 }
 
-/* Lane j of vector i of a pair: the code of column 8i + j/2, input 2·pair + j%2. */
-static unsigned lane_code(uint8_t (*codes)[256], int pair, int i, int j) {
-    return codes[8 * i + j / 2][2 * pair + j % 2];
+/* words[n] |= bits of codes[n × step], moved into place. Inlined with a constant step: four lines
+ * of vector code. */
+ALWAYS_INLINE void add_codes(const uint8_t *codes, const int step, int count, int from_bit,
+                             uint32_t mask, int to_bit, uint32_t *words) {
+    for (int n = 0; n < count; n++)
+        words[n] |= ((uint32_t)codes[n * step] >> from_bit & mask) << to_bit;
 }
 
-/* A plane of 1, 2 or 4 bits: words of 16 lanes; a word holds 32 / (8 × bits) pairs. */
-static void weave_words(uint8_t (*codes)[256], int pairs, int bits, int shift, uint8_t *out) {
-    int pairs_a_word = 4 / bits;
-    unsigned mask = (1u << bits) - 1;
-    for (int p = 0; p < pairs; p += pairs_a_word)
-        for (int j = 0; j < TILE_LANES; j++) {
-            uint32_t word = 0;
+/* A plane of 1, 2 or 4 bits, from bit `from_bit` of the codes. Column 8i + c, input 2p + odd is
+ * lane 2c + odd of vector i of pair p; words are gathered lane by lane, then put side by side. */
+ALWAYS_INLINE void weave_words(uint8_t (*codes)[256], int pairs, const int bits, int from_bit,
+                               uint8_t *out) {
+    enum { WORDS_MAX = 128 };
+    const int pairs_a_word = 4 / bits;
+    const uint32_t mask = (1u << bits) - 1;
+    uint32_t words[TILE_LANES][WORDS_MAX];
+    int count = pairs / pairs_a_word;
+    for (int lane = 0; lane < TILE_LANES; lane++) {
+        memset(words[lane], 0, (size_t)count * sizeof words[lane][0]);
+        for (int i = 0; i < TILE_VECTORS; i++)
             for (int q = 0; q < pairs_a_word; q++)
-                for (int i = 0; i < TILE_VECTORS; i++)
-                    word |= (lane_code(codes, p + q, i, j) >> shift & mask)
-                            << (8 * (i / 2) + bits * (i % 2 + 2 * q));
-            memcpy(out + ((size_t)(p / pairs_a_word) * TILE_LANES + (size_t)j) * sizeof word, &word,
-                   sizeof word);
-        }
+                add_codes(codes[8 * i + lane / 2] + 2 * q + lane % 2, 2 * pairs_a_word, count,
+                          from_bit, mask, 8 * (i / 2) + bits * (i % 2 + 2 * q), words[lane]);
+    }
+    for (int n = 0; n < count; n++)
+        for (int lane = 0; lane < TILE_LANES; lane++, out += sizeof words[0][0])
+            memcpy(out, &words[lane][n], sizeof words[0][0]);
+}
+
+static void weave_plane(uint8_t (*codes)[256], int pairs, int bits, int from_bit, uint8_t *out) {
+    if (bits == 4)
+        weave_words(codes, pairs, 4, from_bit, out);
+    else if (bits == 2)
+        weave_words(codes, pairs, 2, from_bit, out);
+    else if (bits == 1)
+        weave_words(codes, pairs, 1, from_bit, out);
 }
 
 static void weave_bytes(uint8_t (*codes)[256], int pairs, uint8_t *out) {
     for (int p = 0; p < pairs; p++)
-        for (int i = 0; i < TILE_VECTORS; i++)
-            for (int j = 0; j < TILE_LANES; j++)
-                *out++ = (uint8_t)lane_code(codes, p, i, j);
+        for (int c = 0; c < PANEL_COLUMNS; c++, out += 2)
+            memcpy(out, codes[c] + 2 * p, 2);
 }
 
 static void weave(const struct tile_format *format, uint8_t (*codes)[256], uint8_t *chunk) {
@@ -159,9 +177,8 @@ static void weave(const struct tile_format *format, uint8_t (*codes)[256], uint8
     if (format->low_bits == 8)
         weave_bytes(codes, pairs, chunk + at.low);
     else
-        weave_words(codes, pairs, format->low_bits, 0, chunk + at.low);
-    if (format->high_bits > 0)
-        weave_words(codes, pairs, format->high_bits, format->low_bits, chunk + at.high);
+        weave_plane(codes, pairs, format->low_bits, 0, chunk + at.low);
+    weave_plane(codes, pairs, format->high_bits, format->low_bits, chunk + at.high);
 }
 
 static void put_scales(const struct tile_format *format, const struct tile_split *split, int column,
@@ -171,7 +188,9 @@ static void put_scales(const struct tile_format *format, const struct tile_split
     memcpy(chunk + c * sizeof split->scale, &split->scale, sizeof split->scale);
     if (format->has_min)
         memcpy(chunk + at.min + c * sizeof split->min, &split->min, sizeof split->min);
-    for (size_t g = 0; format->two_level && g < (size_t)(format->chunk / format->group); g++) {
+    if (!format->two_level)
+        return;
+    for (size_t g = 0; g < (size_t)(format->chunk / format->group); g++) {
         chunk[at.group_scale + g * PANEL_COLUMNS + c] = (uint8_t)split->group_scale[g];
         if (format->has_min)
             chunk[at.group_min + g * PANEL_COLUMNS + c] = split->group_min[g];
@@ -187,13 +206,14 @@ static void pack_codes(const struct tile *tile, const struct tensor *tensor, int
         uint8_t *chunk =
             tile->bytes + (size_t)block * tile->block_bytes + (size_t)t * tile->chunk_bytes;
         for (int c = 0; c < PANEL_COLUMNS; c++) {
-            struct tile_split split = {0};
+            struct tile_split split = {.codes = codes[c]};
             uint64_t row = (uint64_t)block * PANEL_COLUMNS + (uint64_t)c;
             if (row < tensor->row_count)
                 format->split(tensor->bytes + row * tensor->row_bytes +
                                   (size_t)t * tensor->type->block_bytes,
                               &split);
-            memcpy(codes[c], split.codes, (size_t)format->chunk);
+            else
+                memset(codes[c], 0, sizeof codes[c]);
             put_scales(format, &split, c, chunk);
         }
         weave(format, codes, chunk);

@@ -1,7 +1,7 @@
-/* Weights as the kernels read them: made once at load from any GGUF type, without loss beyond the type's
- * own rounding, at ≤ 1.25 × the file's bytes. PANEL_COLUMNS outputs lie side by side so that one load
- * serves 16 or more columns; codes keep their bits (a nibble plane, a high-bit plane for 5, 6 and 8 bits),
- * scales keep their two levels. */
+/* Weights as the kernels read them: made once at load from any GGUF type, without loss beyond the
+ * type's own rounding, at ≤ 1.25 × the file's bytes. PANEL_COLUMNS outputs lie side by side so that
+ * one load serves 16 or more columns; codes keep their bits (a nibble plane, a high-bit plane for
+ * 5, 6 and 8 bits), scales keep their two levels. */
 #ifndef CORE_KERNELS_TILE_H
 #define CORE_KERNELS_TILE_H
 
@@ -13,18 +13,19 @@
 
 struct tile; /* layout in tile_layout.h, for the kernels of this folder only */
 
-/* Bytes tile_pack will take for outputs of these parts: all [rows][in] with the same `in`. Parts may
- * differ in type: each part is padded to whole column blocks of its own. */
+/* Bytes tile_pack will take for outputs of these parts: all [rows][in] with the same `in`. Parts
+ * may differ in type: each part is padded to whole column blocks of its own. */
 uint64_t tile_bytes(const struct tensor *const *parts, int part_count);
 
-/* Column blocks of the packed parts, and where each part's columns begin in the concatenated output. */
+/* Column blocks of the packed parts, and where each part's columns begin in the concatenated
+ * output. */
 struct tile_set {
     int in;
     int out;            /* sum of the parts' rows */
     int block_count;    /* of PANEL_COLUMNS columns, parts padded separately */
     struct tile *tiles; /* [part_count] */
     int part_count;
-    void *memory;       /* owned */
+    void *memory; /* owned */
     size_t memory_bytes;
 };
 

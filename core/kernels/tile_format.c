@@ -28,9 +28,16 @@ static void split_q4_1(const uint8_t *block, struct tile_split *split) {
     split_nibbles(block + 4, 16, split->codes);
 }
 
-static void add_fifth_bits(const uint8_t *bits, uint8_t *codes) {
+/* Bit plane `bit` of 32 codes, from bit `from` of each of 32 bytes. */
+static void add_bits(const uint8_t *bytes, int from, int bit, uint8_t *codes) {
     for (int j = 0; j < 32; j++)
-        codes[j] = (uint8_t)(codes[j] | ((bits[j / 8] >> j % 8) & 1) << 4);
+        codes[j] = (uint8_t)(codes[j] | (bytes[j] >> from & 1) << bit);
+}
+
+static void add_fifth_bits(const uint8_t *bits, uint8_t *codes) {
+    for (int n = 0; n < 4; n++)
+        for (int j = 0; j < 8; j++)
+            codes[8 * n + j] = (uint8_t)(codes[8 * n + j] | (bits[n] >> j & 1) << 4);
 }
 
 static void split_q5_0(const uint8_t *block, struct tile_split *split) {
@@ -53,8 +60,9 @@ static void split_q8_0(const uint8_t *block, struct tile_split *split) {
 
 /* 2-bit planes of Q2_K and Q3_K: 32 bytes hold 128 values, four shifts of 32. */
 static void split_two_bits(const uint8_t *bytes, uint8_t *codes) {
-    for (int i = 0; i < 256; i++)
-        codes[i] = (bytes[i / 128 * 32 + i % 32] >> i % 128 / 32 * 2) & 3;
+    for (int n = 0; n < 8; n++)
+        for (int j = 0; j < 32; j++)
+            codes[32 * n + j] = bytes[n / 4 * 32 + j] >> n % 4 * 2 & 3;
 }
 
 static void split_q2_k(const uint8_t *block, struct tile_split *split) {
@@ -70,8 +78,8 @@ static void split_q2_k(const uint8_t *block, struct tile_split *split) {
 static void split_q3_k(const uint8_t *block, struct tile_split *split) {
     const uint8_t *mask = block, *scales = block + 96;
     split_two_bits(block + 32, split->codes);
-    for (int i = 0; i < 256; i++)
-        split->codes[i] = (uint8_t)(split->codes[i] | ((mask[i % 32] >> i / 32) & 1) << 2);
+    for (int n = 0; n < 8; n++)
+        add_bits(mask, n, 2, split->codes + 32 * n);
     for (int g = 0; g < 16; g++) {
         int low = g < 8 ? scales[g] & 15 : scales[g - 8] >> 4;
         int high = (scales[8 + g % 4] >> g / 4 * 2) & 3;
@@ -105,16 +113,16 @@ static void split_q5_k(const uint8_t *block, struct tile_split *split) {
     split_six_bit_scales(block + 4, split);
     for (int i = 0; i < 4; i++)
         split_nibbles(block + 48 + 32 * i, 32, split->codes + 64 * i);
-    for (int i = 0; i < 256; i++)
-        split->codes[i] = (uint8_t)(split->codes[i] | ((high[i % 32] >> i / 32) & 1) << 4);
+    for (int n = 0; n < 8; n++)
+        add_bits(high, n, 4, split->codes + 32 * n);
 }
 
 static void split_q6_k(const uint8_t *block, struct tile_split *split) {
-    for (int i = 0; i < 256; i++) {
-        int half = i / 128, quarter = i % 128 / 32, l = i % 32;
-        int low = block[half * 64 + quarter % 2 * 32 + l] >> quarter / 2 * 4 & 15;
-        int high = block[128 + half * 32 + l] >> quarter * 2 & 3;
-        split->codes[i] = (uint8_t)(low | high << 4);
+    for (int n = 0; n < 8; n++) {
+        const uint8_t *low = block + n / 4 * 64 + n % 2 * 32, *high = block + 128 + n / 4 * 32;
+        for (int j = 0; j < 32; j++)
+            split->codes[32 * n + j] =
+                (uint8_t)((low[j] >> n % 4 / 2 * 4 & 15) | (high[j] >> n % 4 * 2 & 3) << 4);
     }
     memcpy(split->group_scale, block + 192, 16);
     split->scale = read_u16(block + 208);

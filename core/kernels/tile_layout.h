@@ -54,7 +54,7 @@ enum {
 
 /* One file block's codes and scales, split apart. */
 struct tile_split {
-    uint8_t codes[256]; /* low plane in the low bits, high plane above */
+    uint8_t *codes; /* [chunk], given: low plane in the low bits, high plane above */
     uint16_t scale, min;
     int8_t group_scale[16];
     uint8_t group_min[16];

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """Compare sheaf's token ids with the PyPI package `tokenizers` on the vocabulary of a GGUF file.
 
-    scripts/compare_tokenizer.py build/release/tokenize_dump MODEL.gguf [--text PATH...] [--size MB]
+    scripts/compare_tokenizer.py build/release/tokenize_dump MODEL.gguf [--text PATH...]
+        [--size MB]
         [--splitter NAME]: as if the file's tokenizer.ggml.pre were NAME, for splitters without a
         vocabulary at hand
 
-The reference tokenizer is built from the file's own tokens, merges or scores, with the normalizer and
-splitter that the model family's tokenizer.json has (SPLITTERS below; scores become merges the way
-transformers' converter makes them). Texts: files under --text, and generated mixtures of scripts,
-digits, marks, blanks, control and random characters. Everything is tokenised as untrusted text; each
-record's ids must be equal, and so must the character each token begins at where NFC changed nothing
-and the vocabulary has every byte (bytes without a token are dropped, and then the reference's offsets
-drift).
+The reference tokenizer is built from the file's own tokens, merges or scores, with the normalizer
+and splitter that the model family's tokenizer.json has (SPLITTERS below; scores become merges the
+way transformers' converter makes them). Texts: files under --text, and generated mixtures of
+scripts, digits, marks, blanks, control and random characters. Everything is tokenised as
+untrusted text; each record's ids must be equal, and so must the character each token begins at
+where NFC changed nothing and the vocabulary has every byte (bytes without a token are dropped,
+and then the reference's offsets drift).
 Needs: pip install tokenizers gguf. Exit code 1 when anything differs.
 """
 import argparse
@@ -41,7 +42,8 @@ def split(pattern):
 
 
 def digits_first():
-    return pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), byte_level(True)])
+    return pre_tokenizers.Sequence([
+        pre_tokenizers.Digits(individual_digits=True), byte_level(True)])
 
 
 def falcon():
@@ -100,7 +102,8 @@ class Vocabulary:
 
     def add_tokens(self, tokenizer, skip=lambda text: False):
         for i, (text, token_class) in enumerate(zip(self.tokens, self.classes)):
-            if self.is_filler(i) or token_class not in (UNKNOWN, CONTROL, USER_DEFINED) or skip(text):
+            added = token_class in (UNKNOWN, CONTROL, USER_DEFINED)
+            if not added or self.is_filler(i) or skip(text):
                 continue
             special = token_class != USER_DEFINED
             token = AddedToken(text, normalized=False, special=special)
@@ -178,12 +181,14 @@ RANGES = {
     "any": [(0, 0xD800), (0xE000, 0x110000)],
 }
 SNIPPETS = [
-    "don't", "I'LL", "we'Ve", "'ſ", "'''s", " 's", "It's", "it’s", "\r\n", "\n\n", "\n  y", "   ", " ", "\t\t", "\t",
-    "1234567", "3.14", "½①Ⅻ", "１２３", "٣٤", "def f(x):\n    return x\n", "{\n\t\"a\": [1, 2]\n}", "https://a.b/c?d=e",
-    "café", "cafe\u0301", "e\u0323\u0302", "한국어", "\u1112\u1161\u11ab", "नमस्ते", "สวัสดี", "مرحبا", "שָׁלוֹם", "中文，字符。", "こんにちは",
-    "👨‍👩‍👧", "🏳️‍🌈", "\u200b", "\ufeff", "\u2028", "\0", "<|im_end|>", "<|im_start|>user\n", "<eos>", "</s>", "<tool_call>",
-    "<b>x</b>", "> </", "[PAD151665]", "A" * 70, "=" * 90, "ab" * 60, "!" * 33, " " * 40, "\n" * 40, "^", "…", "—", "¿", "Ⅳ",
-    "HTTPSession", " Việt", "Kantō", "\u2581", "\u2581\u2581a", "x != y", "hello !",
+    "don't", "I'LL", "we'Ve", "'ſ", "'''s", " 's", "It's", "it’s", "\r\n", "\n\n", "\n  y",
+    "   ", " ", "\t\t", "\t", "1234567", "3.14", "½①Ⅻ", "１２３", "٣٤",
+    "def f(x):\n    return x\n", "{\n\t\"a\": [1, 2]\n}", "https://a.b/c?d=e", "café",
+    "cafe\u0301", "e\u0323\u0302", "한국어", "\u1112\u1161\u11ab", "नमस्ते", "สวัสดี", "مرحبا",
+    "שָׁלוֹם", "中文，字符。", "こんにちは", "👨‍👩‍👧", "🏳️‍🌈", "\u200b", "\ufeff", "\u2028", "\0",
+    "<|im_end|>", "<|im_start|>user\n", "<eos>", "</s>", "<tool_call>", "<b>x</b>", "> </",
+    "[PAD151665]", "A" * 70, "=" * 90, "ab" * 60, "!" * 33, " " * 40, "\n" * 40, "^", "…", "—",
+    "¿", "Ⅳ", "HTTPSession", " Việt", "Kantō", "\u2581", "\u2581\u2581a", "x != y", "hello !",
 ]
 
 
@@ -201,7 +206,7 @@ def random_text(rng):
 
 
 def file_texts(paths, size):
-    """Up to `size` bytes of the UTF-8 files under `paths`, in records of at most 40,000 characters."""
+    """Up to `size` bytes of the UTF-8 files under `paths`, in records of 40,000 characters."""
     names = []
     for path in paths:
         if os.path.isdir(path):
@@ -276,15 +281,16 @@ def main():
         if ids != expected.ids:
             wrong_ids += 1
             if wrong_ids <= 5:
-                at = next((i for i, pair in enumerate(zip(ids, expected.ids)) if pair[0] != pair[1]),
-                          min(len(ids), len(expected.ids)))
-                print(f"ids differ at {at}: got {ids[at:at + 8]}, expected {expected.ids[at:at + 8]}; "
-                      f"text {text[expected.offsets[min(at, len(expected.ids) - 1)][0]:][:40]!a}")
+                shared = min(len(ids), len(expected.ids))
+                at = next((i for i in range(shared) if ids[i] != expected.ids[i]), shared)
+                first = expected.offsets[min(at, len(expected.ids) - 1)][0]
+                print(f"ids differ at {at}: got {ids[at:at + 8]}, expected "
+                      f"{expected.ids[at:at + 8]}; text {text[first:first + 40]!a}")
         elif vocabulary.has_all_bytes and unicodedata.normalize("NFC", text) == text:
             wrong_offsets += character_starts(text, offsets) != [a for a, _ in expected.offsets]
-    print(f"{os.path.basename(arguments.model)} ({splitter}): {len(texts)} texts, {from_files} bytes of files, "
-          f"{generated} generated, {tokens} tokens: {wrong_ids} texts with other ids, "
-          f"{wrong_offsets} with other offsets")
+    print(f"{os.path.basename(arguments.model)} ({splitter}): {len(texts)} texts, "
+          f"{from_files} bytes of files, {generated} generated, {tokens} tokens: "
+          f"{wrong_ids} texts with other ids, {wrong_offsets} with other offsets")
     return wrong_ids > 0 or wrong_offsets > 0
 
 

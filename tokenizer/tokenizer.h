@@ -1,9 +1,10 @@
-/* Text to token ids and back, exact against the model's own tokenizer (Hugging Face `tokenizers` on its
- * tokenizer.json is the reference). Byte-level BPE with hand-written splitters, and SentencePiece-style
- * BPE by scores. Every path is linear, or n log n, in the length: no backtracking, no recursion.
+/* Text to token ids and back, exact against the model's own tokenizer (Hugging Face `tokenizers` on
+ * its tokenizer.json is the reference). Byte-level BPE with hand-written splitters, and
+ * SentencePiece-style BPE by scores. Every path is linear, or n log n, in the length: no
+ * backtracking, no recursion.
  *
- * Between two special tokens the text is one string and is tokenised once; trust only decides where a
- * special token may match: wholly inside trusted bytes. */
+ * Between two special tokens the text is one string and is tokenised once; trust only decides where
+ * a special token may match: wholly inside trusted bytes. */
 #ifndef TOKENIZER_TOKENIZER_H
 #define TOKENIZER_TOKENIZER_H
 
@@ -69,8 +70,8 @@ struct tokenizer_options {
     bool add_bos;        /* plain text: BOS iff the model says so and the ids don't begin with it */
 };
 
-/* Appends to `list` after clearing it. Texts up to 4 GiB - 1. Invalid UTF-8 never faults: each bad byte
- * is a character of no class. Safe from several threads with a scratch each. */
+/* Appends to `list` after clearing it. Texts up to 4 GiB - 1. Invalid UTF-8 never faults: each bad
+ * byte is a character of no class. Safe from several threads with a scratch each. */
 enum status tokenizer_encode(const struct tokenizer *tokenizer, const struct marked_text *text,
                              const struct tokenizer_options *options,
                              struct tokenizer_scratch *scratch, struct token_list *list,
@@ -80,7 +81,7 @@ int32_t tokenizer_token_count(const struct tokenizer *tokenizer);
 int32_t tokenizer_bos(const struct tokenizer *tokenizer); /* -1: none */
 int32_t tokenizer_eos(const struct tokenizer *tokenizer);
 bool tokenizer_wants_bos(const struct tokenizer *tokenizer); /* plain text begins with BOS */
-/* EOS, EOT, EOM, and control tokens that end answers by their name ("<|im_end|>", "<end_of_turn>"…). */
+/* EOS, EOT, EOM, and control tokens that end answers by their name ("<|im_end|>"…). */
 bool tokenizer_is_end(const struct tokenizer *tokenizer, int32_t id);
 bool tokenizer_is_special(const struct tokenizer *tokenizer, int32_t id); /* control or unknown */
 /* The id whose text is exactly `bytes` (a control or added token's literal text), or -1. */
@@ -90,7 +91,7 @@ struct view tokenizer_token_bytes(const struct tokenizer *tokenizer, int32_t id)
 const char *tokenizer_splitter_name(const struct tokenizer *tokenizer);
 
 /* Streaming decode: bytes come out as soon as they form whole characters; at most 3 are held back.
- * Invalid bytes become one U+FFFD per maximal bad part (byte-level) as the reference decoder does. */
+ * Invalid bytes become one U+FFFD per maximal bad part (byte-level), as in the reference decoder. */
 struct decode_stream {
     unsigned char held[4];
     int held_count;
@@ -98,7 +99,8 @@ struct decode_stream {
     bool replace_each_byte; /* SentencePiece: every byte of a bad part becomes one U+FFFD */
 };
 void decode_stream_init(struct decode_stream *stream);
-/* Append what token `id` completes; control tokens append nothing. false: out of memory or maximum. */
+/* Append what token `id` completes; control tokens append nothing. false: out of memory or over the
+ * maximum. */
 bool decode_stream_push(const struct tokenizer *tokenizer, struct decode_stream *stream, int32_t id,
                         struct text *out);
 /* The end: what is still held comes out as U+FFFD. */

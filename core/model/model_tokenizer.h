@@ -1,4 +1,5 @@
-/* The tokenizer and chat template that a model file carries (tokenizer.ggml.*, tokenizer.chat_template). */
+/* The tokenizer and chat template that a model file carries: tokenizer.ggml.* and
+ * tokenizer.chat_template. */
 #ifndef CORE_MODEL_MODEL_TOKENIZER_H
 #define CORE_MODEL_MODEL_TOKENIZER_H
 

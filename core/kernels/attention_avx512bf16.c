@@ -12,7 +12,7 @@ static void convert_query(const float *in, int count, float factor, void *out) {
     __m512 factors = _mm512_set1_ps(factor);
     uint16_t *row = out;
     for (int i = 0; i < count; i += 16) {
-        __mmask16 used = count - i >= 16 ? 0xffff : (__mmask16)((1u << (count - i)) - 1);
+        __mmask16 used = math_lanes_avx512(count - i);
         __m512 scaled = _mm512_mul_ps(_mm512_maskz_loadu_ps(used, in + i), factors);
         _mm256_mask_storeu_epi16(row + i, used, (__m256i)_mm512_cvtneps_pbh(scaled));
     }

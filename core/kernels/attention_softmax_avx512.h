@@ -37,7 +37,7 @@ static inline void scale_row_avx512(float *out, int count, float factor) {
     for (; i + 16 <= count; i += 16)
         _mm512_storeu_ps(out + i, _mm512_mul_ps(_mm512_loadu_ps(out + i), factors));
     if (i < count) {
-        __mmask16 rest = (__mmask16)((1u << (count - i)) - 1);
+        __mmask16 rest = math_lanes_avx512(count - i);
         __m512 values = _mm512_maskz_loadu_ps(rest, out + i);
         _mm512_mask_storeu_ps(out + i, rest, _mm512_mul_ps(values, factors));
     }
@@ -47,7 +47,7 @@ static inline void blend_row_avx512(float *into, float into_factor, const float 
                                     float from_factor, int count) {
     __m512 into_factors = _mm512_set1_ps(into_factor), from_factors = _mm512_set1_ps(from_factor);
     for (int i = 0; i < count; i += 16) {
-        __mmask16 used = count - i >= 16 ? 0xffff : (__mmask16)((1u << (count - i)) - 1);
+        __mmask16 used = math_lanes_avx512(count - i);
         __m512 kept = _mm512_mul_ps(_mm512_maskz_loadu_ps(used, into + i), into_factors);
         __m512 added = _mm512_maskz_loadu_ps(used, from + i);
         _mm512_mask_storeu_ps(into + i, used, _mm512_fmadd_ps(added, from_factors, kept));

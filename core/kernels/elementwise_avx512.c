@@ -10,15 +10,10 @@ static bool available(const struct cpu_features *features) {
     return features->avx512;
 }
 
-/* Lanes in use of the vector that begins `left` elements before the end. */
-static inline __mmask16 used_lanes(int left) {
-    return left >= LANES ? (__mmask16)0xffff : (__mmask16)((1u << left) - 1);
-}
-
 static float sum_of_squares(const float *in, int count) {
     __m512 sums[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
     for (int i = 0; i < count; i += LANES) {
-        __m512 x = _mm512_maskz_loadu_ps(used_lanes(count - i), in + i);
+        __m512 x = _mm512_maskz_loadu_ps(math_lanes_avx512(count - i), in + i);
         sums[i / LANES % 2] = _mm512_fmadd_ps(x, x, sums[i / LANES % 2]);
     }
     return _mm512_reduce_add_ps(_mm512_add_ps(sums[0], sums[1]));
@@ -28,7 +23,7 @@ static void rms_norm(const float *in, const float *weight, int count, float epsi
     float mean = sum_of_squares(in, count) / (float)count;
     __m512 factor = _mm512_set1_ps(1.0f / sqrtf(mean + epsilon));
     for (int i = 0; i < count; i += LANES) {
-        __mmask16 used = used_lanes(count - i);
+        __mmask16 used = math_lanes_avx512(count - i);
         __m512 scaled = _mm512_mul_ps(_mm512_maskz_loadu_ps(used, in + i), factor);
         __m512 weights = _mm512_maskz_loadu_ps(used, weight + i);
         _mm512_mask_storeu_ps(out + i, used, _mm512_mul_ps(scaled, weights));
@@ -44,7 +39,7 @@ static inline __m512 times_sigmoid(__m512 x, __m512 u) {
 
 static void silu_mul(const float *gate, const float *up, int count, float *out) {
     for (int i = 0; i < count; i += LANES) {
-        __mmask16 used = used_lanes(count - i);
+        __mmask16 used = math_lanes_avx512(count - i);
         __m512 x = _mm512_maskz_loadu_ps(used, gate + i);
         __m512 y = _mm512_maskz_loadu_ps(used, up + i);
         _mm512_mask_storeu_ps(out + i, used, _mm512_mul_ps(times_sigmoid(x, x), y));
@@ -54,7 +49,7 @@ static void silu_mul(const float *gate, const float *up, int count, float *out) 
 static void gelu_tanh_mul(const float *gate, const float *up, int count, float *out) {
     const __m512 root = _mm512_set1_ps(MATH_GELU_TWO_ROOT), cube = _mm512_set1_ps(MATH_GELU_CUBE);
     for (int i = 0; i < count; i += LANES) {
-        __mmask16 used = used_lanes(count - i);
+        __mmask16 used = math_lanes_avx512(count - i);
         __m512 x = _mm512_maskz_loadu_ps(used, gate + i);
         __m512 y = _mm512_maskz_loadu_ps(used, up + i);
         __m512 cubed = _mm512_mul_ps(_mm512_mul_ps(_mm512_mul_ps(cube, x), x), x);
@@ -65,7 +60,7 @@ static void gelu_tanh_mul(const float *gate, const float *up, int count, float *
 
 static void add(float *into, const float *from, int count) {
     for (int i = 0; i < count; i += LANES) {
-        __mmask16 used = used_lanes(count - i);
+        __mmask16 used = math_lanes_avx512(count - i);
         __m512 x = _mm512_maskz_loadu_ps(used, into + i);
         __m512 y = _mm512_maskz_loadu_ps(used, from + i);
         _mm512_mask_storeu_ps(into + i, used, _mm512_add_ps(x, y));
@@ -75,7 +70,7 @@ static void add(float *into, const float *from, int count) {
 static void softcap(float *values, int count, float cap) {
     const __m512 caps = _mm512_set1_ps(cap);
     for (int i = 0; i < count; i += LANES) {
-        __mmask16 used = used_lanes(count - i);
+        __mmask16 used = math_lanes_avx512(count - i);
         __m512 x = _mm512_div_ps(_mm512_maskz_loadu_ps(used, values + i), caps);
         _mm512_mask_storeu_ps(values + i, used, _mm512_mul_ps(caps, math_tanh_avx512(x)));
     }
@@ -88,7 +83,7 @@ static int argmax(const float *values, int count, bool *finite) {
     __m512 most = low;
     __mmask16 bad = 0;
     for (int i = 0; i < count; i += LANES) {
-        __mmask16 used = used_lanes(count - i);
+        __mmask16 used = math_lanes_avx512(count - i);
         __m512 x = _mm512_maskz_loadu_ps(used, values + i);
         __m512i exponent = _mm512_and_si512(_mm512_castps_si512(x), infinite);
         bad |= _mm512_cmpeq_epi32_mask(exponent, infinite);
@@ -97,7 +92,7 @@ static int argmax(const float *values, int count, bool *finite) {
     *finite = bad == 0;
     __m512 largest = _mm512_set1_ps(_mm512_reduce_max_ps(most));
     for (int i = 0; i < count; i += LANES) {
-        __mmask16 used = used_lanes(count - i);
+        __mmask16 used = math_lanes_avx512(count - i);
         __m512 x = _mm512_maskz_loadu_ps(used, values + i);
         __mmask16 found = _mm512_mask_cmp_ps_mask(used, x, largest, _CMP_EQ_OQ);
         if (found)

@@ -6,6 +6,12 @@
 
 #include "core/kernels/math_constants.h"
 
+/* Lanes in use of the vector that begins `left` elements before the end. */
+static inline __mmask16 math_lanes_avx512(int left) {
+    unsigned lanes = left >= 16 ? 0xffffu : (1u << left) - 1;
+    return (__mmask16)lanes;
+}
+
 static inline __m512 math_scale_avx512(__m512 value, __m512 rounded) {
     __m512i count = _mm512_slli_epi32(_mm512_castps_si512(rounded), 23);
     return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(value), count));

@@ -1,0 +1,2 @@
+# Without a command: the usage, and exit status 2.
+"$SHEAF"

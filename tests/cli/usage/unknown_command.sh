@@ -1,0 +1,2 @@
+# A command that does not exist starts nothing.
+"$SHEAF" summarise documents/

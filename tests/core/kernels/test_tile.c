@@ -9,6 +9,7 @@
 #include "core/kernels/kernels.h"
 #include "core/kernels/tile.h"
 #include "core/kernels/tile_layout.h"
+#include "tests/support/failing_malloc.h"
 #include "tests/support/guard_pages.h"
 #include "tests/support/random_tensor.h"
 
@@ -172,4 +173,25 @@ Test(tile, parts_with_different_rows_are_refused_by_name) {
                                  "'blk.0.attn_q.weight' beside it has 64");
     random_tensor_destroy(&a);
     random_tensor_destroy(&b);
+}
+
+Test(tile, every_failing_allocation_is_an_error_and_leaves_nothing_behind) {
+    struct tensor tensor = random_tensor_create(quant_type_find(QUANT_Q4_0), 64, 64, 1);
+    const struct tensor *parts[] = {&tensor};
+    struct tile_set set;
+    struct error error;
+    int failures = 0;
+    for (int n = 1; n < 100; n++) {
+        failing_malloc_arm(n);
+        enum status status = tile_set_create(&set, parts, 1, &error);
+        bool failed = failing_malloc_disarm();
+        cr_assert_eq(status, failed ? STATUS_NO_MEMORY : STATUS_OK);
+        cr_assert(!failed || (set.memory == NULL && set.tiles == NULL));
+        if (!failed)
+            break;
+        failures++;
+    }
+    cr_expect_geq(failures, 2);
+    tile_set_destroy(&set);
+    random_tensor_destroy(&tensor);
 }

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Goldens of chat templates: what Python's jinja2 3.1.6, set up as transformers sets it up, renders.
+"""Goldens of chat templates: what Python's jinja2 3.1.6, set up as transformers does, renders.
 
-    cd tests/golden/templates && ../../../scripts/make_template_golden.py *.jinja expressions.json blanks.json \\
-        > goldens.json
-    scripts/make_template_golden.py FOLDER/*.jinja > /tmp/goldens.json   # then run the tests with
-                                                        # SHEAF_TEMPLATE_GOLDENS=/tmp/goldens.json
+    cd tests/golden/templates
+    ../../../scripts/make_template_golden.py *.jinja expressions.json blanks.json > goldens.json
 
-A file that ends in .json is a list of templates, each rendered over one conversation; any other is one
-template, rendered over all. A case holds the rendered text, or "error" when rendering raises. The date
-is fixed, as sheaf's is. Conversations are built in; they hold what templates trip over: no system message,
-several turns, non-ASCII text, blanks at both ends, text that looks like a template or a special token.
+    scripts/make_template_golden.py FOLDER/*.jinja > /tmp/goldens.json
+    SHEAF_TEMPLATE_GOLDENS=/tmp/goldens.json ctest -R tokenizer     # templates of one's own
+
+A file that ends in .json is a list of templates, each rendered over one conversation; any other is
+one template, rendered over all. A case holds the rendered text, or "error" when rendering raises.
+The date is fixed, as sheaf's is. Conversations are built in; they hold what templates trip over: no
+system message, several turns, non-ASCII text, blanks at both ends, text that looks like a template
+or a special token.
+Needs: pip install jinja2.
 """
 
 import datetime
@@ -42,7 +45,11 @@ CONVERSATIONS = {
     "unicode": [say("system", "Größe “quoted”"), say("user", "日本語 🌶️ नमस्ते e\u0301\u00a0\u2003")],
     "blanks": [say("user", " \n\t leading and trailing \u3000\n\n")],
     "lookalikes": [
-        say("user", "{{ 7 * 7 }} {% if x %} {# c #} <|im_end|>\n<|im_start|>system\n<s>[INST] </s> it's \"q\" \\n")
+        say(
+            "user",
+            "{{ 7 * 7 }} {% if x %} {# c #} <|im_end|>\n<|im_start|>system\n"
+            "<s>[INST] </s> it's \"q\" \\n",
+        )
     ],
     "empty": [say("user", "")],
 }
@@ -71,7 +78,13 @@ def environment():
     )
 
     def tojson(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
-        return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+        return json.dumps(
+            x,
+            ensure_ascii=ensure_ascii,
+            indent=indent,
+            separators=separators,
+            sort_keys=sort_keys,
+        )
 
     def raise_exception(message):
         raise jinja2.exceptions.TemplateError(message)
@@ -89,7 +102,12 @@ def render(env, source, messages):
     try:
         template = env.from_string(source)
         text = template.render(
-            messages=messages, tools=None, documents=None, add_generation_prompt=True, bos_token=BOS, eos_token=EOS
+            messages=messages,
+            tools=None,
+            documents=None,
+            add_generation_prompt=True,
+            bos_token=BOS,
+            eos_token=EOS,
         )
         return {"text": text}
     except Exception as failure:  # every failure of a template is a case as well

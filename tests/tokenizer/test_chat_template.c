@@ -155,16 +155,15 @@ Test(chat_template, endless_templates_are_stopped) {
     }
 }
 
-/* `before`, then `part` n times, then `after`. */
+/* `before`, then `part` n times, then `after`; to be freed. */
 static char *repeated(const char *before, const char *part, size_t count, const char *after) {
-    size_t length = strlen(part);
-    char *text = malloc(strlen(before) + length * count + strlen(after) + 1);
-    cr_assert_not_null(text);
-    char *at = stpcpy(text, before);
+    struct text text;
+    text_init(&text, 1 << 24);
+    bool fine = text_append_string(&text, before);
     for (size_t i = 0; i < count; i++)
-        at = stpcpy(at, part);
-    stpcpy(at, after);
-    return text;
+        fine = fine && text_append_string(&text, part);
+    cr_assert(fine && text_append_string(&text, after));
+    return text.bytes;
 }
 
 Test(chat_template, deep_templates_are_refused) {

@@ -77,7 +77,14 @@ static enum status parse_long(struct parser *parser, const char *text) {
     return assign(parser, option, index, value);
 }
 
+/* Other programs have long names behind one dash: -ngl is not -n with the value "gl". */
+static bool is_familiar_name(const char *name) {
+    return strlen(name) > 1 && settings_suggest_familiar(name) != NULL;
+}
+
 static enum status parse_letters(struct parser *parser, const char *text) {
+    if (is_familiar_name(text + 1))
+        return unknown_option(parser, text, text + 1);
     for (const char *letter = text + 1; *letter; letter++) {
         size_t index = 0;
         const struct option *option = settings_option_by_letter(*letter, &index);

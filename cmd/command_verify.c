@@ -15,6 +15,7 @@
 
 struct verify_command {
     struct runtime runtime;
+    struct settings settings; /* the user's, but nothing is generated */
     struct backend *reference;
     struct token_list tokens;
     struct verify verify;
@@ -159,9 +160,10 @@ int command_verify(const struct settings *settings, const struct path_list *inpu
                    struct arena *arena) {
     if (settings->rows)
         return verify_rows(settings, inputs, arena);
-    struct verify_command command = {0};
+    struct verify_command command = {.settings = *settings};
     struct error error;
-    runtime_init(&command.runtime, settings, arena);
+    command.settings.max_tokens = 1;
+    runtime_init(&command.runtime, &command.settings, arena);
     enum status status = verify_text(&command, inputs, arena, &error);
     int code = EXIT_NOT_STARTED;
     if (status != STATUS_OK) {

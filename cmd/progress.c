@@ -57,10 +57,18 @@ static void sleep_ms(int milliseconds) {
 
 /* Once, when the user first asks to stop: what happens now. */
 static void say_stopping(const struct progress *progress) {
+    const struct job_progress *counters = &progress->counters;
+    long long running = atomic_load(&counters->running);
+    double elapsed = clock_ms_between(progress->start_ns, clock_now_ns()) / 1e3;
+    double rate = elapsed > 0 ? (double)atomic_load(&counters->completion_tokens) / elapsed : 0;
+    char left[48] = "";
+    if (rate > 0)
+        snprintf(left, sizeof left, ", within %.0f s",
+                 ceil((double)running * (double)progress->max_tokens / rate));
     fprintf(stderr,
-            "%ssheaf: stopping: %lld running documents are finished and written, no new ones "
+            "%ssheaf: stopping: %lld running documents are finished and written%s, no new ones "
             "(again to stop at once)\n",
-            progress->on_terminal ? "\r\033[K" : "", atomic_load(&progress->counters.running));
+            progress->on_terminal ? "\r\033[K" : "", running, left);
 }
 
 static void *run(void *context) {
@@ -75,7 +83,7 @@ static void *run(void *context) {
             say_stopping(progress);
             said = true;
         }
-        if (waited_ms < interval_ms)
+        if (!progress->has_lines || waited_ms < interval_ms)
             continue;
         waited_ms = 0;
         print_line(progress);
@@ -88,8 +96,9 @@ void progress_start(struct progress *progress, const struct settings *settings, 
     progress->stop = stop;
     progress->start_ns = clock_now_ns();
     progress->on_terminal = settings->progress == PROGRESS_AUTO && isatty(STDERR_FILENO);
-    bool wanted = settings->progress == PROGRESS_PLAIN || progress->on_terminal;
-    if (!wanted || settings->quiet)
+    progress->max_tokens = settings->max_tokens;
+    progress->has_lines = settings->progress == PROGRESS_PLAIN || progress->on_terminal;
+    if (settings->quiet)
         return;
     progress->started = pthread_create(&progress->thread, NULL, run, progress) == 0;
 }

@@ -14,13 +14,15 @@ struct progress {
     struct job_progress counters;
     pthread_t thread;
     bool started;
+    bool has_lines; /* otherwise only the answer to Ctrl-C is said */
     bool on_terminal;
+    long long max_tokens;
     atomic_bool ended;
     atomic_int *stop;
     int64_t start_ns;
 };
 
-/* Does nothing when the settings say so, or in auto mode without a terminal. */
+/* Quiet settings: nothing is said. In auto mode lines need a terminal. */
 void progress_start(struct progress *progress, const struct settings *settings, atomic_int *stop);
 /* Clears the line. */
 void progress_stop(struct progress *progress);

@@ -90,7 +90,13 @@ enum status runtime_read_text(struct runtime *runtime, const char *path, const c
 }
 
 enum status runtime_open_template(struct runtime *runtime, struct error *error) {
-    if (runtime->settings->plain)
+    const struct settings *settings = runtime->settings;
+    if (settings->plain && (settings->chat_template || settings->system))
+        return error_set(error, STATUS_BAD_INPUT,
+                         "--%s needs a chat template: not with "
+                         "--no-chat-template",
+                         settings->system ? "system" : "chat-template");
+    if (settings->plain)
         return STATUS_OK;
     struct view source = model_tokenizer_template(runtime->model->gguf);
     if (runtime->settings->chat_template) {

@@ -33,10 +33,17 @@ static void install(int signal_number, void (*handler)(int)) {
     sigaction(signal_number, &action, NULL);
 }
 
+/* What the parent had ignored stays ignored: by nohup, or for background jobs of scripts. */
+static void install_unless_ignored(int signal_number, void (*handler)(int)) {
+    struct sigaction current;
+    if (sigaction(signal_number, NULL, &current) != 0 || current.sa_handler != SIG_IGN)
+        install(signal_number, handler);
+}
+
 atomic_int *signals_install(void) {
-    install(SIGINT, on_interrupt);
+    install_unless_ignored(SIGINT, on_interrupt);
     install(SIGTERM, on_terminate);
-    install(SIGHUP, on_terminate);
+    install_unless_ignored(SIGHUP, on_terminate);
     install(SIGPIPE, SIG_IGN);
     return &stop_level;
 }

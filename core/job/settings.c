@@ -47,8 +47,7 @@ static const struct option options[] = {
          "YAML description of the model's architecture instead of the built-in ones"),
 
     {"prompt", 'p', OPTION_TEXT, AT(prompt), ENGINE, true, 0, 0, NULL, "TEXT",
-     "what to do with each document; {document} {path} {name} {index} are filled in, {{name}} "
-     "stays"},
+     "what to do; {document} {path} {name} {index} are filled in"},
     TEXT("prompt-file", 0, prompt_file, ENGINE, "FILE", "read the prompt from a file"),
     {"system", 0, OPTION_TEXT, AT(system), ENGINE, true, 0, 0, NULL, "TEXT",
      "system message of the chat template"},
@@ -359,6 +358,9 @@ enum status settings_check_run(const struct settings *settings, struct error *er
                          : settings->format == FORMAT_FILES ? "format files"
                                                             : "order input",
                          settings->format == FORMAT_FILES ? "DIRECTORY" : "FILE");
+    if (settings->order == ORDER_INPUT && settings->format != FORMAT_JSONL)
+        return error_set(error, STATUS_BAD_INPUT, "--order input orders rows: not with --format %s",
+                         settings->format == FORMAT_TEXT ? "text" : "files");
     if (settings->format == FORMAT_TEXT && settings->resume)
         return error_set(error, STATUS_BAD_INPUT,
                          "--resume needs rows: use --format jsonl or files");

@@ -142,6 +142,8 @@ enum status settings_add_path(struct path_list *list, const char *path, struct a
 
 /* The familiar wrong name's right one ("ctx-size" → "context"), a close spelling, or NULL. */
 const char *settings_suggest(const char *name);
+/* Only the familiar ones. */
+const char *settings_suggest_familiar(const char *name);
 
 /* Options of a YAML job file; `is_set[i]` marks options the command line gave: they win. Inputs
  * listed under `input:` are appended to `inputs`. Unknown keys are errors naming the line. */

@@ -63,11 +63,18 @@ static int edit_distance(const char *a, const char *b) {
     return row[b_length];
 }
 
-const char *settings_suggest(const char *name) {
+const char *settings_suggest_familiar(const char *name) {
     for (size_t i = 0; i < sizeof familiar / sizeof familiar[0]; i++) {
         if (strcmp(name, familiar[i].theirs) == 0)
             return familiar[i].ours;
     }
+    return NULL;
+}
+
+const char *settings_suggest(const char *name) {
+    const char *ours = settings_suggest_familiar(name);
+    if (ours)
+        return ours;
     const char *closest = NULL;
     int distance_max = strlen(name) > 5 ? 3 : 2;
     for (size_t i = 0; i < settings_option_count(); i++) {

@@ -144,6 +144,24 @@ static struct attention_panels find_panels(const struct attention_view *view,
     return *panels;
 }
 
+/* Few rows use a page faster than memory delivers it, and where the next one lies only the page
+ * table knows: a quarter of it is asked for before each step of this one, so that the loads in
+ * flight never outnumber what the core can track. Many rows come back to a span's pages in cache.
+ */
+enum { PREFETCH_QUARTERS = 4 };
+
+static void prefetch_quarter(const struct attention_view *view,
+                             const struct attention_queries *queries, int page, size_t quarter) {
+    int last = (queries->position_first + queries->position_count - 1) / PANEL_COLUMNS;
+    if (page > last || queries->position_count * view->group > SUB_ROWS)
+        return;
+    size_t count = attention_page_bytes(view->page_type, view->head_dim) / PREFETCH_QUARTERS;
+    const char *bytes =
+        view->base + (size_t)view->pages[page] * view->page_stride + quarter * count;
+    for (size_t at = 0; at < count; at += 64)
+        __builtin_prefetch(bytes + at, 0, 2);
+}
+
 /* Rows of a sub-block at one page. `sub` is the whole sub-block, `rows` those that see the page. */
 static void attend_page(const struct attention_view *view, const struct attention_queries *queries,
                         struct scratch *scratch, struct rows sub, struct rows rows, int page,
@@ -151,10 +169,13 @@ static void attend_page(const struct attention_view *view, const struct attentio
     const struct attention_kernels *kernels = view->kernels->attention;
     int dim = attention_page_dim(view->head_dim), count = rows.end - rows.first;
     size_t stride = state_stride(view->head_dim), skip = (size_t)(rows.first - sub.first);
+    prefetch_quarter(view, queries, page + 1, 0);
     struct attention_panels panels = find_panels(view, queries, scratch, page);
+    prefetch_quarter(view, queries, page + 1, 1);
     kernels->multiply_pairs(scratch->queries + (size_t)rows.first * scratch->query_stride,
                             scratch->query_stride, count, panels.keys, PANEL_COLUMNS, dim,
                             scratch->scores, PANEL_COLUMNS, PANEL_COLUMNS, false);
+    prefetch_quarter(view, queries, page + 1, 2);
     if (view->softcap > 0) {
         view->kernels->elementwise->softcap(scratch->scores, count * PANEL_COLUMNS, view->softcap);
         kernels->scale_row(scratch->scores, count * PANEL_COLUMNS, log2_e);
@@ -162,6 +183,7 @@ static void attend_page(const struct attention_view *view, const struct attentio
     mask_rows(view, queries, rows, page * PANEL_COLUMNS, scratch->scores);
     kernels->softmax_page(scratch->scores, count, scratch->probabilities, scratch->row_max + skip,
                           scratch->row_sum + skip * SOFTMAX_LANES, scratch->factors);
+    prefetch_quarter(view, queries, page + 1, 3);
     float *out = states + skip * stride;
     for (int r = 0; r < count; r++)
         if (scratch->factors[r] != 1)

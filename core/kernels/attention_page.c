@@ -16,9 +16,15 @@ static size_t part_elements(int head_dim) {
     return (size_t)attention_page_dim(head_dim) * PANEL_COLUMNS;
 }
 
+/* Groups of a key's dimensions that have a scale of their own. */
+static int key_groups(int head_dim) {
+    return (attention_page_dim(head_dim) + ATTENTION_KEY_GROUP - 1) / ATTENTION_KEY_GROUP;
+}
+
 size_t attention_page_bytes(enum attention_page_type type, int head_dim) {
     size_t elements = 2 * part_elements(head_dim);
-    return type == ATTENTION_PAGE_INT8 ? elements + 2 * PANEL_COLUMNS * sizeof(float)
+    size_t scales = (size_t)(key_groups(head_dim) + 1) * PANEL_COLUMNS;
+    return type == ATTENTION_PAGE_INT8 ? elements + scales * sizeof(float)
                                        : elements * sizeof(uint16_t);
 }
 
@@ -59,19 +65,29 @@ static void quantise(const float *in, int head_dim, float scale, int8_t *out, si
     }
 }
 
+/* A key's group g of dimensions: scales [group][64], bytes in the rows of the group's pairs. */
+static void write_int8_key(int head_dim, const float *key, size_t slot, int8_t *page,
+                           float *scales) {
+    for (int first = 0; first < head_dim; first += ATTENTION_KEY_GROUP) {
+        int count = head_dim - first < ATTENTION_KEY_GROUP ? head_dim - first : ATTENTION_KEY_GROUP;
+        float *scale = scales + (size_t)(first / ATTENTION_KEY_GROUP) * PANEL_COLUMNS + slot;
+        *scale = int8_scale(key + first, count);
+        quantise(key + first, count, *scale, page + (size_t)first * PANEL_COLUMNS + 2 * slot, 1,
+                 2 * PANEL_COLUMNS);
+    }
+}
+
 static void write_int8(int head_dim, int8_t *page, const struct attention_page_tokens *tokens) {
     size_t dim = (size_t)attention_page_dim(head_dim);
     int8_t *values = page + part_elements(head_dim);
-    float *scales = (void *)(page + 2 * part_elements(head_dim));
+    float *key_scales = (void *)(page + 2 * part_elements(head_dim));
+    float *value_scales = key_scales + (size_t)key_groups(head_dim) * PANEL_COLUMNS;
     for (int t = 0; t < tokens->count; t++) {
-        const float *key = tokens->keys + (size_t)t * tokens->stride;
         const float *value = tokens->values + (size_t)t * tokens->stride;
         size_t slot = (size_t)(tokens->slot_first + t);
-        float *key_scale = scales + slot, *value_scale = scales + PANEL_COLUMNS + slot;
-        *key_scale = int8_scale(key, head_dim);
-        *value_scale = int8_scale(value, head_dim);
-        quantise(key, head_dim, *key_scale, page + 2 * slot, 1, 2 * PANEL_COLUMNS);
-        quantise(value, head_dim, *value_scale, values + slot / 2 * dim * 2 + slot % 2, 2, 4);
+        write_int8_key(head_dim, tokens->keys + (size_t)t * tokens->stride, slot, page, key_scales);
+        value_scales[slot] = int8_scale(value, head_dim);
+        quantise(value, head_dim, value_scales[slot], values + slot / 2 * dim * 2 + slot % 2, 2, 4);
     }
 }
 
@@ -97,7 +113,12 @@ struct attention_panels attention_page_panels(const struct attention_kernels *ke
     }
     const int8_t *bytes = page;
     const float *scales = (const void *)(bytes + 2 * elements);
-    kernels->expand_keys(bytes, scales, dim, scratch);
-    kernels->expand_values(bytes + elements, scales + PANEL_COLUMNS, dim, scratch + elements);
+    for (int first = 0; first < dim; first += ATTENTION_KEY_GROUP) {
+        size_t at = (size_t)first * PANEL_COLUMNS;
+        int count = dim - first < ATTENTION_KEY_GROUP ? dim - first : ATTENTION_KEY_GROUP;
+        kernels->expand_keys(bytes + at, scales, count, scratch + at);
+        scales += PANEL_COLUMNS;
+    }
+    kernels->expand_values(bytes + elements, scales, dim, scratch + elements);
     return (struct attention_panels){scratch, scratch + elements};
 }

@@ -13,6 +13,8 @@
 
 #include "core/kernels/kernels.h"
 
+enum { ATTENTION_KEY_GROUP = 32 };
+
 enum attention_page_type { ATTENTION_PAGE_BF16, ATTENTION_PAGE_INT8 };
 
 /* head_dim rounded up to the panels' column step. */

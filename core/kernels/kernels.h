@@ -101,7 +101,7 @@ struct attention_kernels {
     void (*blend_row)(float *into, float into_factor, const float *from, float from_factor,
                       int count);
 
-    /* int8 part of a page and its tokens' scales [64] to bf16 pairs. */
+    /* int8 part of a page, `head_dim` of its dimensions, and its tokens' scales [64] to bf16 pairs. */
     void (*expand_keys)(const int8_t *in, const float *scales, int head_dim, uint16_t *out);
     void (*expand_values)(const int8_t *in, const float *scales, int head_dim, uint16_t *out);
 };

@@ -1,8 +1,9 @@
-/* What computes a step: weights prepared once, then ops over the rows of a plan. The decoder walks the
- * model's ops and calls these; CPU, CUDA and the float64 reference implement them. An implementation
- * embeds `struct backend` as its first member.
+/* What computes a step: weights prepared once, then ops over the rows of a plan. The decoder walks
+ * the model's ops and calls these; CPU, CUDA and the float64 reference implement them. An
+ * implementation embeds `struct backend` as its first member.
  *
- * A row's bits may depend on its own sequence only: not on chunking, neighbours, threads or page ids. */
+ * A row's bits may depend on its own sequence only: not on chunking, neighbours, threads or page
+ * ids. */
 #ifndef CORE_MODEL_BACKEND_H
 #define CORE_MODEL_BACKEND_H
 
@@ -16,10 +17,10 @@
 enum kv_type { KV_BF16, KV_INT8, KV_F64 /* the reference's */ };
 
 struct backend_limits {
-    int row_count_max;    /* rows of a step: --batch-tokens plus decode rows */
+    int row_count_max; /* rows of a step: --batch-tokens plus decode rows */
     int run_count_max;
     int sample_count_max;
-    int context_max;      /* positions of a sequence */
+    int context_max;                             /* positions of a sequence */
     int64_t page_count_max[MODEL_KV_GROUPS_MAX]; /* address space; touched page by page */
     enum kv_type kv_type;
 };
@@ -50,11 +51,11 @@ struct backend_ops {
     void (*norm)(struct backend *backend, const struct op_norm *op);
     void (*linear)(struct backend *backend, const struct linear *linear, enum activation from,
                    enum activation to);
-    /* bias is in linear; here: q/k norm, rope, K and V rounded into pages. Pages are zeroed beyond the
-     * last written position. Reads and rewrites ACTIVATION_QKV. */
+    /* bias is in linear; here: q/k norm, rope, K and V rounded into pages. Pages are zeroed beyond
+     * the last written position. Reads and rewrites ACTIVATION_QKV. */
     void (*kv_write)(struct backend *backend, const struct op_attention *op);
     void (*attention)(struct backend *backend, const struct op_attention *op); /* QKV → ATTENDED */
-    void (*activation)(struct backend *backend, enum gate_kind gate);          /* GATE_UP → GATED */
+    void (*activation)(struct backend *backend, enum gate_kind gate); /* GATE_UP → GATED */
     void (*add_residual)(struct backend *backend);
     void (*logits)(struct backend *backend, const struct op_logits *op); /* of sample_rows */
     /* Waits for the step; device errors surface here. */

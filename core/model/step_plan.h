@@ -1,5 +1,6 @@
-/* What one step computes: runs of consecutive positions of sequences, their page tables, and the rows
- * whose logits are wanted. Built by the scheduler without touching weights; read by every backend. */
+/* What one step computes: runs of consecutive positions of sequences, their page tables, and the
+ * rows whose logits are wanted. Built by the scheduler without touching weights; read by every
+ * backend. */
 #ifndef CORE_MODEL_STEP_PLAN_H
 #define CORE_MODEL_STEP_PLAN_H
 
@@ -7,14 +8,16 @@
 
 #include "core/model/model.h"
 
-/* Rows [row_first, row_first + row_count) are the positions [position_first, position_first + row_count)
- * of one sequence. Keys of all earlier positions (and of the run itself, written first) are in pages. */
+/* Rows [row_first, row_first + row_count) are the positions [position_first, position_first +
+ * row_count) of one sequence. Keys of all earlier positions (and of the run itself, written first)
+ * are in pages. */
 struct step_run {
-    int sequence;       /* the scheduler's slot, for messages */
+    int sequence; /* the scheduler's slot, for messages */
     int row_first;
     int row_count;
     int position_first;
-    const int32_t *pages[MODEL_KV_GROUPS_MAX]; /* by position / KV_PAGE_TOKENS; -1 behind the window */
+    const int32_t
+        *pages[MODEL_KV_GROUPS_MAX]; /* by position / KV_PAGE_TOKENS; -1 behind the window */
 };
 
 struct step_plan {

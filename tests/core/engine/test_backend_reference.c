@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "tests/core/engine/reference_run.h"
+#include "tests/support/failing_malloc.h"
 
 #define GOLDEN SHEAF_SOURCE_DIR "/tests/golden/model/"
 #define TINY SHEAF_BINARY_DIR "/tiny/"
@@ -235,5 +236,34 @@ Test(backend_reference, foretells_its_memory) {
     uint64_t worker = 32 * 4 + 32 * 16 * 8 + 128 * 8;
     cr_expect_eq(memory.scratch, rows + lines + 16 * 64 * 4 + worker, "%lu", memory.scratch);
     cr_expect_str_eq(run.backend->ops->numerics(run.backend), "reference-f64");
+    reference_run_close(&run);
+}
+
+Test(backend_reference, every_failed_allocation_is_an_error) {
+    int n = 0;
+    bool failed;
+    struct reference_run run;
+    reference_run_open(&run, GOLDEN "small-gemma3.gguf", NULL, 1);
+    struct backend_limits limits = verify_limits(run.model, 70, 70, KV_F64);
+    static const int32_t ids[70] = {1, 2, 3}, pages[] = {0, 1};
+    struct step_run step = {.row_count = 70, .pages = {pages, pages}};
+    struct step_plan plan = {70, ids, 1, &step, 0, NULL};
+    do {
+        struct backend *backend;
+        struct error error = {0};
+        failing_malloc_arm(++n);
+        enum status status = backend_reference_create(run.pool, &backend, &error);
+        if (status == STATUS_OK)
+            status = backend->ops->prepare(backend, run.model, &error);
+        if (status == STATUS_OK)
+            status = backend->ops->reserve(backend, &limits, &error);
+        if (status == STATUS_OK)
+            status = decoder_step(run.model, backend, &plan, &error);
+        failed = failing_malloc_disarm();
+        cr_assert_eq(status, failed ? STATUS_NO_MEMORY : STATUS_OK, "allocation %d", n);
+        if (backend != NULL)
+            backend->ops->destroy(backend);
+    } while (failed);
+    cr_expect_gt(n, 15, "%d allocations", n - 1);
     reference_run_close(&run);
 }

@@ -402,6 +402,29 @@ Test(model, every_failed_allocation_is_an_error) {
     cr_expect_gt(n, 5, "%d allocations", n - 1);
 }
 
+/* Whatever a damaged header says, it is refused with a reason or makes a model of checked numbers.
+ */
+Test(model, any_header_byte_changed_never_faults) {
+    struct gguf_builder builder;
+    size_t length, header;
+    start(&builder, &small);
+    uint8_t *bytes = gguf_builder_finish(&builder, &length, &header);
+    for (size_t i = 0; i < header; i++) {
+        static const uint8_t changes[] = {0x01, 0x80, 0xff, 0x20, 0x07};
+        struct model *model;
+        struct error error = {0};
+        bytes[i] ^= changes[i % sizeof changes];
+        folder_write("m.gguf", bytes, length);
+        enum status status = model_open("m.gguf", NULL, &model, &error);
+        cr_expect((status == STATUS_OK) == (model != NULL));
+        cr_expect((status == STATUS_OK) == (error.text[0] == '\0'), "byte %zu: %s", i, error.text);
+        model_close(model);
+        bytes[i] ^= changes[i % sizeof changes];
+    }
+    free(bytes);
+    gguf_builder_deinit(&builder);
+}
+
 Test(model, names_come_from_file_names) {
     static const struct {
         const char *path, *name;

@@ -18,6 +18,7 @@ enum {
     HUGE_PAGE_BYTES = 1 << 21,
     SMALL_ALIGNMENT = 4096,
     FLOATS_AT_ONCE = 32,
+    CODES_AT_ONCE = 256,
 };
 
 static struct tile plan_tile(const struct tensor *tensor) {
@@ -135,50 +136,56 @@ ALWAYS_INLINE void add_codes(const uint8_t *codes, const int step, int count, in
         words[n] |= ((uint32_t)codes[n * step] >> from_bit & mask) << to_bit;
 }
 
+/* Chunks that are woven together: up to CODES_AT_ONCE inputs, so that loops are long. */
+struct weaving {
+    uint8_t (*codes)[CODES_AT_ONCE]; /* [64]: a column's codes of all chunks */
+    int chunk_count;
+    int pairs; /* of a chunk */
+    uint8_t *chunk;
+    size_t chunk_bytes;
+};
+
 /* A plane of 1, 2 or 4 bits, from bit `from_bit` of the codes. Column 8i + c, input 2p + odd is
  * lane 2c + odd of vector i of pair p; words are gathered lane by lane, then put side by side. */
-ALWAYS_INLINE void weave_words(uint8_t (*codes)[256], int pairs, const int bits, int from_bit,
-                               uint8_t *out) {
-    enum { WORDS_MAX = 128 };
+ALWAYS_INLINE void weave_words(const struct weaving *weaving, const int bits, int from_bit,
+                               size_t plane) {
     const int pairs_a_word = 4 / bits;
     const uint32_t mask = (1u << bits) - 1;
-    uint32_t words[TILE_LANES][WORDS_MAX];
-    int count = pairs / pairs_a_word;
+    uint32_t words[TILE_LANES][CODES_AT_ONCE / 2];
+    int in_chunk = weaving->pairs / pairs_a_word, count = in_chunk * weaving->chunk_count;
     for (int lane = 0; lane < TILE_LANES; lane++) {
         memset(words[lane], 0, (size_t)count * sizeof words[lane][0]);
         for (int i = 0; i < TILE_VECTORS; i++)
             for (int q = 0; q < pairs_a_word; q++)
-                add_codes(codes[8 * i + lane / 2] + 2 * q + lane % 2, 2 * pairs_a_word, count,
-                          from_bit, mask, 8 * (i / 2) + bits * (i % 2 + 2 * q), words[lane]);
+                add_codes(weaving->codes[8 * i + lane / 2] + 2 * q + lane % 2, 2 * pairs_a_word,
+                          count, from_bit, mask, 8 * (i / 2) + bits * (i % 2 + 2 * q), words[lane]);
     }
-    for (int n = 0; n < count; n++)
-        for (int lane = 0; lane < TILE_LANES; lane++, out += sizeof words[0][0])
-            memcpy(out, &words[lane][n], sizeof words[0][0]);
+    for (int n = 0; n < count; n++) {
+        uint8_t *out = weaving->chunk + (size_t)(n / in_chunk) * weaving->chunk_bytes + plane +
+                       (size_t)(n % in_chunk) * TILE_LANES * sizeof words[0][0];
+        for (int lane = 0; lane < TILE_LANES; lane++)
+            memcpy(out + (size_t)lane * sizeof words[0][0], &words[lane][n], sizeof words[0][0]);
+    }
 }
 
-static void weave_plane(uint8_t (*codes)[256], int pairs, int bits, int from_bit, uint8_t *out) {
-    if (bits == 4)
-        weave_words(codes, pairs, 4, from_bit, out);
+static void weave_bytes(const struct weaving *weaving, size_t plane) {
+    for (int t = 0; t < weaving->chunk_count; t++) {
+        uint8_t *out = weaving->chunk + (size_t)t * weaving->chunk_bytes + plane;
+        for (int p = t * weaving->pairs; p < (t + 1) * weaving->pairs; p++)
+            for (int c = 0; c < PANEL_COLUMNS; c++, out += 2)
+                memcpy(out, weaving->codes[c] + 2 * p, 2);
+    }
+}
+
+static void weave_plane(const struct weaving *weaving, int bits, int from_bit, size_t plane) {
+    if (bits == 8)
+        weave_bytes(weaving, plane);
+    else if (bits == 4)
+        weave_words(weaving, 4, from_bit, plane);
     else if (bits == 2)
-        weave_words(codes, pairs, 2, from_bit, out);
+        weave_words(weaving, 2, from_bit, plane);
     else if (bits == 1)
-        weave_words(codes, pairs, 1, from_bit, out);
-}
-
-static void weave_bytes(uint8_t (*codes)[256], int pairs, uint8_t *out) {
-    for (int p = 0; p < pairs; p++)
-        for (int c = 0; c < PANEL_COLUMNS; c++, out += 2)
-            memcpy(out, codes[c] + 2 * p, 2);
-}
-
-static void weave(const struct tile_format *format, uint8_t (*codes)[256], uint8_t *chunk) {
-    struct tile_offsets at = tile_format_offsets(format);
-    int pairs = format->chunk / 2;
-    if (format->low_bits == 8)
-        weave_bytes(codes, pairs, chunk + at.low);
-    else
-        weave_plane(codes, pairs, format->low_bits, 0, chunk + at.low);
-    weave_plane(codes, pairs, format->high_bits, format->low_bits, chunk + at.high);
+        weave_words(weaving, 1, from_bit, plane);
 }
 
 static void put_scales(const struct tile_format *format, const struct tile_split *split, int column,
@@ -197,26 +204,41 @@ static void put_scales(const struct tile_format *format, const struct tile_split
     }
 }
 
-/* Columns behind the last output get zero scales and codes: zero weights. */
+/* One column's part of the chunks; columns behind the last output get zero weights. */
+static void split_column(const struct weaving *weaving, const struct tile_format *format,
+                         int column, const uint8_t *blocks, size_t block_bytes) {
+    uint8_t *codes = weaving->codes[column];
+    for (int t = 0; t < weaving->chunk_count; t++) {
+        struct tile_split split = {.codes = codes + t * format->chunk};
+        if (blocks != NULL)
+            format->split(blocks + (size_t)t * block_bytes, &split);
+        else
+            memset(split.codes, 0, (size_t)format->chunk);
+        put_scales(format, &split, column, weaving->chunk + (size_t)t * weaving->chunk_bytes);
+    }
+}
+
 static void pack_codes(const struct tile *tile, const struct tensor *tensor, int block) {
     const struct tile_format *format = tile->format;
-    uint8_t codes[PANEL_COLUMNS][256];
-    int chunks = (tile->in + format->chunk - 1) / format->chunk;
-    for (int t = 0; t < chunks; t++) {
-        uint8_t *chunk =
-            tile->bytes + (size_t)block * tile->block_bytes + (size_t)t * tile->chunk_bytes;
+    struct tile_offsets at = tile_format_offsets(format);
+    uint8_t codes[PANEL_COLUMNS][CODES_AT_ONCE];
+    struct weaving weaving = {.codes = codes,
+                              .pairs = format->chunk / 2,
+                              .chunk = tile->bytes + (size_t)block * tile->block_bytes,
+                              .chunk_bytes = tile->chunk_bytes};
+    for (int k = 0; k < tile->in; k += CODES_AT_ONCE) {
+        int rest = tile->in - k < CODES_AT_ONCE ? tile->in - k : CODES_AT_ONCE;
+        weaving.chunk_count = rest / format->chunk;
         for (int c = 0; c < PANEL_COLUMNS; c++) {
-            struct tile_split split = {.codes = codes[c]};
             uint64_t row = (uint64_t)block * PANEL_COLUMNS + (uint64_t)c;
-            if (row < tensor->row_count)
-                format->split(tensor->bytes + row * tensor->row_bytes +
-                                  (size_t)t * tensor->type->block_bytes,
-                              &split);
-            else
-                memset(codes[c], 0, sizeof codes[c]);
-            put_scales(format, &split, c, chunk);
+            size_t first = (size_t)(k / format->chunk) * tensor->type->block_bytes;
+            const uint8_t *blocks =
+                row < tensor->row_count ? tensor->bytes + row * tensor->row_bytes + first : NULL;
+            split_column(&weaving, format, c, blocks, tensor->type->block_bytes);
         }
-        weave(format, codes, chunk);
+        weave_plane(&weaving, format->low_bits, 0, at.low);
+        weave_plane(&weaving, format->high_bits, format->low_bits, at.high);
+        weaving.chunk += (size_t)weaving.chunk_count * tile->chunk_bytes;
     }
 }
 

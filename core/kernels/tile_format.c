@@ -1,6 +1,6 @@
 /* One row a GGUF type: which planes its codes go to, what a code means, and how a file block is
- * split into codes and scales. The block layouts are ggml's quantisation formats; reading them byte
- * by byte keeps this free of alignment and of the host's byte order. */
+ * split into codes and scales. The block layouts are ggml's quantisation formats, read byte by byte
+ * because blocks are not aligned. */
 #include "core/kernels/tile_layout.h"
 
 #include <string.h>
@@ -34,10 +34,16 @@ static void add_bits(const uint8_t *bytes, int from, int bit, uint8_t *codes) {
         codes[j] = (uint8_t)(codes[j] | (bytes[j] >> from & 1) << bit);
 }
 
+/* Eight bits to the fifth bits of eight codes: copies of the byte, masked to one bit each, carry
+ * into their top bits. */
 static void add_fifth_bits(const uint8_t *bits, uint8_t *codes) {
-    for (int n = 0; n < 4; n++)
-        for (int j = 0; j < 8; j++)
-            codes[8 * n + j] = (uint8_t)(codes[8 * n + j] | (bits[n] >> j & 1) << 4);
+    for (int n = 0; n < 4; n++, codes += 8) {
+        uint64_t eight, copies = bits[n] * 0x0101010101010101u;
+        uint64_t tops = (copies & 0x8040201008040201u) + 0x7f7f7f7f7f7f7f7fu;
+        memcpy(&eight, codes, sizeof eight);
+        eight |= tops >> 3 & 0x1010101010101010u;
+        memcpy(codes, &eight, sizeof eight);
+    }
 }
 
 static void split_q5_0(const uint8_t *block, struct tile_split *split) {

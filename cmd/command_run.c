@@ -156,10 +156,10 @@ static int exit_code_of(const struct run_command *run, enum status status) {
         return signals_exit_code();
     if (run->outcome.output_closed)
         return EXIT_ALL_DONE;
+    if (atomic_load(&run->progress.counters.read) == 0)
+        return EXIT_NOT_STARTED;
     if (status != STATUS_OK)
         return EXIT_STOPPED_EARLY;
-    if (run->outcome.read == 0)
-        return EXIT_NOT_STARTED;
     bool failed = run->summary->failed > 0 || run->outcome.failed_by_warning > 0;
     return failed ? EXIT_SOME_FAILED : EXIT_ALL_DONE;
 }
@@ -227,12 +227,13 @@ int command_run(const struct settings *settings, const struct path_list *inputs,
     if (status == STATUS_OK)
         status = publish(&run, &error);
     int code = exit_code_of(&run, status);
+    bool resumable = settings->output && code != EXIT_NOT_STARTED;
     if (status != STATUS_OK)
         fprintf(stderr, "sheaf: %s%s\n", error.text,
-                settings->output ? ": what is written stays; --resume continues" : "");
-    if (code == EXIT_NOT_STARTED)
+                resumable ? ": what is written stays; --resume continues" : "");
+    else if (code == EXIT_NOT_STARTED)
         fprintf(stderr, "sheaf: no documents in the inputs\n");
-    else
+    if (code != EXIT_NOT_STARTED)
         report(&run, code);
     deinit(&run);
     return code;

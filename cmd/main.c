@@ -1,7 +1,9 @@
 /* The program: picks the command, parses its options, runs it. Results go to stdout, all else to
  * stderr. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
@@ -104,7 +106,17 @@ static int run_command(const struct command *command, int argc, char **argv) {
     return code;
 }
 
+/* A file opened later must not become stdin, stdout or stderr because one of them is closed: their
+ * places are taken, and using them fails as it should. */
+static void occupy_standard_files(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+            return;
+    }
+}
+
 int main(int argc, char **argv) {
+    occupy_standard_files();
     if (argc < 2) {
         print_overview(stderr);
         return EXIT_NOT_STARTED;

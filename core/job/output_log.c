@@ -40,7 +40,10 @@ static enum status refuse_existing(int fd, const char *path, struct error *error
 
 static enum status open_file(struct output_log *log, const char *path, enum output_mode mode,
                              struct error *error) {
-    log->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    log->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    log->is_made = log->fd >= 0;
+    if (log->fd < 0 && errno == EEXIST)
+        log->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (log->fd < 0 && errno == ENXIO)
         log->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (log->fd < 0)
@@ -59,11 +62,9 @@ static enum status open_file(struct output_log *log, const char *path, enum outp
     log->length = info.st_size;
     if (mode == OUTPUT_NEW && log->length > 0)
         return refuse_existing(log->fd, path, error);
-    if (mode == OUTPUT_FORCE) {
-        if (ftruncate(log->fd, 0) != 0)
-            return error_set_errno(error, STATUS_IO, errno, "cannot empty '%s'", path);
+    log->has_old_rows = mode == OUTPUT_FORCE && log->length > 0;
+    if (log->has_old_rows)
         log->length = 0;
-    }
     return STATUS_OK;
 }
 
@@ -102,6 +103,9 @@ static enum status write_failed(struct output_log *log, int error_number, struct
 
 enum status output_log_append(struct output_log *log, struct view line, struct error *error) {
     size_t written = 0;
+    if (log->has_old_rows && ftruncate(log->fd, 0) != 0)
+        return error_set_errno(error, STATUS_IO, errno, "cannot empty '%s'", log->path);
+    log->has_old_rows = false;
     while (written < line.length) {
         ssize_t count = write(log->fd, line.bytes + written, line.length - written);
         if (count < 0 && errno == EINTR)
@@ -132,6 +136,8 @@ enum status output_log_close(struct output_log *log, struct error *error) {
     if (log->fd < 0)
         return STATUS_OK;
     enum status status = output_log_sync(log, true, error);
+    if (log->is_made && log->length == 0)
+        unlink(log->path);
     if (!log->is_stdout && close(log->fd) != 0 && status == STATUS_OK)
         status = error_set_errno(error, STATUS_IO, errno, "cannot close '%s'", log->path);
     free(log->path);

@@ -16,8 +16,10 @@
 struct output_log {
     int fd; /* -1: closed */
     bool is_stdout;
-    bool may_sync; /* a regular file */
-    char *path;    /* owned; NULL for stdout */
+    bool may_sync;     /* a regular file */
+    char *path;        /* owned; NULL for stdout */
+    bool is_made;      /* this run made the file */
+    bool has_old_rows; /* FORCE: they go when the first new row comes */
     int64_t length;
     int64_t synced_ns;
     bool unsynced;
@@ -25,8 +27,9 @@ struct output_log {
 
 enum output_mode { OUTPUT_NEW, OUTPUT_FORCE, OUTPUT_RESUME };
 
-/* `path` NULL: stdout. NEW refuses an existing non-empty file with its row count; FORCE empties it;
- * RESUME keeps it (a missing one is made). */
+/* `path` NULL: stdout. NEW refuses an existing non-empty file with its row count; FORCE empties it
+ * when the first row is appended, so that a run that never starts destroys nothing; RESUME keeps it
+ * (a missing one is made). */
 enum status output_log_open(struct output_log *log, const char *path, enum output_mode mode,
                             struct error *error);
 
@@ -37,7 +40,7 @@ enum status output_log_append(struct output_log *log, struct view line, struct e
 /* Sync when a second has passed since the last time (or `now`). */
 enum status output_log_sync(struct output_log *log, bool now, struct error *error);
 
-/* Syncs and closes. */
+/* Syncs and closes; a file that was made and has no row is removed. */
 enum status output_log_close(struct output_log *log, struct error *error);
 
 #endif

@@ -177,6 +177,8 @@ static void prepare_item(struct reader *reader, struct item *item, const struct 
     struct error error;
     const char *code = "bad_option";
     enum status status = item_options_apply(item, document->options, &code, &error);
+    if (status != STATUS_OK && document->line > 0)
+        error_context(&error, "'%s': line %lld", document->path, document->line);
     if (status == STATUS_OK)
         status = prepare_tokens(reader, item, document, question, &code, &error);
     if (status == STATUS_NO_MEMORY)

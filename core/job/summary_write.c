@@ -38,15 +38,23 @@ static bool append_reasons(struct text *out, const struct summary *summary) {
     return fine;
 }
 
+static bool append_rate(struct text *out, const char *before, int64_t count, int64_t nanoseconds) {
+    return count == 0 || nanoseconds <= 0 ||
+           text_append_format(out, "%s %.0f tokens/s", before, per_second(count, nanoseconds));
+}
+
 static bool append_rates(struct text *out, const struct summary *summary) {
     const struct engine_totals *engine = &summary->engine;
+    if (engine->prefill_tokens == 0)
+        return true;
     return text_append_format(
-        out,
-        "tokens: %lld prompt (%lld from the prefix cache, %lld computed), %lld generated; "
-        "prefill %.0f tokens/s, decode %.0f tokens/s\n",
-        summary->prompt_tokens, summary->cached_tokens, summary->computed_tokens,
-        summary->completion_tokens, per_second(engine->prefill_tokens, engine->prefill_rows_ns),
-        per_second(engine->decode_tokens, engine->decode_rows_ns));
+               out,
+               "tokens: %lld prompt (%lld from the prefix cache, %lld computed), %lld generated",
+               summary->prompt_tokens, summary->cached_tokens, summary->computed_tokens,
+               summary->completion_tokens) &&
+           append_rate(out, "; prefill", engine->prefill_tokens, engine->prefill_rows_ns) &&
+           append_rate(out, ", decode", engine->decode_tokens, engine->decode_rows_ns) &&
+           text_append_char(out, '\n');
 }
 
 static bool append_latency_line(struct text *out, const struct summary *summary) {

@@ -1,0 +1,26 @@
+# stdin is read when named, or when it is a pipe or a file and no INPUT is given; never waited for.
+. "$CASE/../prelude"
+echo text > a.txt
+sheaf run -p x -n 4 < /dev/null
+# A pipe that is never closed: it must not be touched when there is an INPUT.
+mkfifo silent && exec 3<> silent
+timeout 60 "$SHEAF" run a.txt -p x -n 4 -q -o out.jsonl <&3
+echo "exit $?"
+brief out.jsonl
+# Without stdin at all.
+timeout 60 "$SHEAF" run -p x -n 4 <&-
+echo "exit $?"
+timeout 60 "$SHEAF" run - -p x -n 4 -q <&- | jq -c '[.id, .error.code]'
+# A terminal is not waited for.
+python3 - "$SHEAF" <<'END'
+import os, subprocess, sys
+parent, child = os.openpty()
+run = subprocess.run([sys.argv[1], "run", "-p", "x"], stdin=child, capture_output=True, timeout=60)
+print("terminal: exit", run.returncode, run.stderr.decode().strip())
+END
+# With stdin or stdout closed no other file takes their place.
+"$SHEAF" run a.txt -p x -n 4 -q -o out2.jsonl <&- >&-
+echo "exit $?"
+brief out2.jsonl
+"$SHEAF" run a.txt -p x -n 4 -q >&-
+echo "exit $?"

@@ -69,9 +69,10 @@ struct linear_kernels {
 };
 
 /* ---- attention (attention_<isa>.c) ----
- * KV pages hold 64 tokens of one layer and KV head as bf16 in pair order, so that both products read
- * them as panels: K: uint16_t[head_dim/2][64 tokens][2 dims]; V: uint16_t[64/2][head_dim][2 tokens].
- * int8 pages (attention_page.h) have the same order in bytes and are expanded before use. */
+ * KV pages hold 64 tokens of one layer and KV head as bf16 in pair order, so that both products
+ * read them as panels: K: uint16_t[head_dim/2][64 tokens][2 dims]; V: uint16_t[64/2][head_dim][2
+ * tokens]. int8 pages (attention_page.h) have the same order in bytes and are expanded before use.
+ */
 enum { SOFTMAX_LANES = 16 }; /* partial sums of a row, added up in order at a span's end */
 
 struct attention_kernels {
@@ -89,9 +90,10 @@ struct attention_kernels {
 
     /* Online softmax of row_count rows over one page. scores[rows][64], scaled to base 2, masked
      * entries -inf, become probabilities[rows][64] in the unit's format, relative to row_max[rows].
-     * A row's maximum is a reference only: it moves when a score exceeds it by more than 8, and then
-     * factors[row], otherwise 1, is what the row's earlier output must be multiplied with.
-     * row_sum[rows][SOFTMAX_LANES] adds the rounded probabilities. A NaN score makes the sum NaN. */
+     * A row's maximum is a reference only: it moves when a score exceeds it by more than 8, and
+     * then factors[row], otherwise 1, is what the row's earlier output must be multiplied with.
+     * row_sum[rows][SOFTMAX_LANES] adds the rounded probabilities. A NaN score makes the sum NaN.
+     */
     void (*softmax_page)(const float *scores, int row_count, void *probabilities, float *row_max,
                          float *row_sum, float *factors);
 
@@ -101,7 +103,8 @@ struct attention_kernels {
     void (*blend_row)(float *into, float into_factor, const float *from, float from_factor,
                       int count);
 
-    /* int8 part of a page, `head_dim` of its dimensions, and its tokens' scales [64] to bf16 pairs. */
+    /* int8 part of a page, `head_dim` of its dimensions, and its tokens' scales [64] to bf16 pairs.
+     */
     void (*expand_keys)(const int8_t *in, const float *scales, int head_dim, uint16_t *out);
     void (*expand_values)(const int8_t *in, const float *scales, int head_dim, uint16_t *out);
 };
@@ -174,6 +177,6 @@ void rope_adjacent(float *head, const float *cosines, const float *sines, int pa
 void rope_halves(float *head, const float *cosines, const float *sines, int pair_count);
 /* cos and sin of position × frequencies[i], × magnitude, computed in double with our own series. */
 void rope_table(const double *frequencies, int pair_count, double magnitude, int position,
-                        float *cosines, float *sines);
+                float *cosines, float *sines);
 
 #endif

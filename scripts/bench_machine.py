@@ -1,0 +1,87 @@
+"""The machine under a timing: what it is, whether it is idle, and who used it meanwhile.
+
+A timing counts only on an idle machine, so every run waits for one and then reports what share
+of the processors other programs took while it ran.
+"""
+
+import os
+import platform
+import time
+
+TICKS = os.sysconf("SC_CLK_TCK")
+ISA_FLAGS = ["avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16"]
+
+
+def processor_count():
+    return len(os.sched_getaffinity(0))
+
+
+def busy_seconds():
+    """Seconds all processors have worked since boot, stolen ones included: they are lost to us."""
+    with open("/proc/stat", encoding="ascii") as file:
+        fields = [int(field) for field in file.readline().split()[1:9]]
+    user, nice, system, _idle, _iowait, irq, softirq, steal = fields
+    return (user + nice + system + irq + softirq + steal) / TICKS
+
+
+def process_seconds(pid):
+    """Processor time of one process, its threads included."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def own_seconds():
+    """Processor time of this program and of the children it has waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def wait_for_idle(limit_seconds, share=0.1, window=1.5):
+    """Waits until less than `share` of the machine is busy; returns the last share seen."""
+    started = time.monotonic()
+    while True:
+        before, clock = busy_seconds(), time.monotonic()
+        time.sleep(window)
+        busy = (busy_seconds() - before) / (time.monotonic() - clock) / os.cpu_count()
+        if busy < share or time.monotonic() - started > limit_seconds:
+            return busy
+
+
+class Meter:
+    """The share of the machine that others use between construction and others()."""
+
+    def __init__(self, pid=None):
+        self.pid = pid
+        self.clock, self.busy, self.own = time.monotonic(), busy_seconds(), self._own()
+
+    def _own(self):
+        return own_seconds() + (process_seconds(self.pid) if self.pid else 0)
+
+    def others(self):
+        elapsed = time.monotonic() - self.clock
+        other = busy_seconds() - self.busy - (self._own() - self.own)
+        return max(0.0, other / elapsed / os.cpu_count())
+
+
+def cpu_fields():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        lines = [line.split(":", 1) for line in file.read().split("\n\n")[0].split("\n")]
+    return {parts[0].strip(): parts[1].strip() for parts in lines if len(parts) == 2}
+
+
+def has_flag(flag):
+    return flag in cpu_fields().get("flags", "").split()
+
+
+def describe():
+    """One line: processor, instruction sets, memory, kernel."""
+    fields = cpu_fields()
+    present = [flag for flag in ISA_FLAGS if flag in fields.get("flags", "").split()]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    name = fields.get("model name", platform.machine())
+    identity = f"family {fields.get('cpu family', '?')} model {fields.get('model', '?')}"
+    return (
+        f"{name} ({identity}), {processor_count()} processors, {' '.join(present)}, "
+        f"{memory:.0f} GiB, {platform.system()} {platform.release()}"
+    )

@@ -1,7 +1,9 @@
 /* Page records in one array with int32 links. Two kinds of free page share one list: unfindable
  * ones at the front (the last freed is taken first, its memory is warm), published ones behind
  * them, least recently used first. Pages never handed out are not linked at all, so a large pool
- * costs nothing until it is used; they come after the unfindable ones and before any eviction. */
+ * costs nothing until it is used; they come after the unfindable ones. They come before evictions
+ * only as long as few pages lie findable and unheld: a queue that shares nothing recycles its pages
+ * instead of touching the whole budget. */
 #include "core/engine/kv_pool.h"
 
 #include <assert.h>
@@ -67,11 +69,24 @@ static void count_holder(struct kv_pool *pool, int32_t page) {
         pool->used_peak = pool->used_count;
 }
 
+/* Unheld pages that are kept findable rather than recycled: half of what was ever held at once, and
+ * 4096 tokens. */
+static int32_t kept_max(const struct kv_pool *pool) {
+    return pool->used_peak / 2 + 64;
+}
+
+static bool takes_fresh(const struct kv_pool *pool) {
+    if (pool->fresh == pool->page_count)
+        return false;
+    bool findable = pool->free_first >= 0 && pool->pages[pool->free_first].serial != 0;
+    return pool->free_first < 0 || (findable && pool->fresh - pool->used_count < kept_max(pool));
+}
+
 int32_t kv_pool_take(struct kv_pool *pool, int32_t *evicted) {
     *evicted = -1;
     int32_t page = pool->free_first;
     bool findable = page >= 0 && pool->pages[page].serial != 0;
-    if ((page < 0 || findable) && pool->fresh < pool->page_count) {
+    if (takes_fresh(pool)) {
         page = pool->fresh++;
         pool->pages[page].previous = pool->pages[page].next = -1;
     } else if (page >= 0) {

@@ -100,3 +100,23 @@ Test(kv_pool, check_names_what_is_broken) {
                      "a page is published without an entry, or has an entry unpublished");
     kv_pool_deinit(&pool);
 }
+
+Test(kv_pool, a_queue_that_shares_nothing_recycles_instead_of_touching_all) {
+    struct kv_pool pool;
+    struct error error;
+    int32_t evicted;
+    cr_assert_eq(kv_pool_init(&pool, 100000, &error), STATUS_OK);
+    for (int document = 0; document < 1000; document++) {
+        int32_t held[20];
+        for (int i = 0; i < 20; i++) {
+            held[i] = kv_pool_take(&pool, &evicted);
+            kv_pool_publish(&pool, held[i], document * 20 + i, (uint64_t)document * 20 + i + 1);
+        }
+        for (int i = 20; i-- > 0;)
+            kv_pool_drop(&pool, held[i]);
+    }
+    /* 20 held at once, 20 / 2 + 64 kept findable. */
+    cr_assert_leq(pool.fresh, 20 + 74);
+    cr_assert_null(kv_pool_check(&pool));
+    kv_pool_deinit(&pool);
+}

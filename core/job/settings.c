@@ -10,7 +10,7 @@
 #define AT(field) offsetof(struct settings, field)
 #define ENGINE (COMMAND_RUN | COMMAND_PLAN | COMMAND_VERIFY)
 #define DOCUMENTS (COMMAND_RUN | COMMAND_PLAN)
-#define ANY_MODEL (COMMAND_ALL & ~COMMAND_BENCH)
+#define ANY_MODEL COMMAND_ALL
 
 static const char *const too_long_choices[] = {"error", "keep-head", "keep-tail", "keep-ends",
                                                NULL};
@@ -115,6 +115,8 @@ static const struct option options[] = {
 
     TEXT("rows", 0, rows, COMMAND_VERIFY, "OUT.jsonl",
          "recompute finished rows alone and compare their text"),
+    TEXT("against", 0, against, COMMAND_VERIFY, "LOGITS",
+         "compare another program's logits with the reference: a file that names its tokens"),
     INTEGER("positions", 0, positions, COMMAND_VERIFY, 2, 1e9, "positions to compare"),
     TEXT("show-prompt", 0, show_prompt, COMMAND_PLAN, "ID",
          "print the exact prompt of a document, special tokens marked"),

@@ -1,6 +1,6 @@
 /* `sheaf verify`: this device, KV type and instruction set against the float64 reference,
  * teacher-forced on the user's own text; with --rows, finished rows recomputed alone
- * (verify_rows.c). */
+ * (verify_rows.c); with --against, another program's logits (verify_against.c). */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,8 +8,9 @@
 #include "cmd/exit_code.h"
 #include "cmd/job_setup.h"
 #include "cmd/runtime.h"
+#include "cmd/verify_against.h"
+#include "cmd/verify_report.h"
 #include "cmd/verify_rows.h"
-#include "core/base/json.h"
 #include "core/engine/verify.h"
 #include "core/job/input.h"
 
@@ -97,38 +98,6 @@ static enum status compare(struct verify_command *command, struct error *error) 
                          (int)runtime->settings->batch_tokens, error);
 }
 
-static void print_plain(const struct runtime *runtime, const struct verify_report *report) {
-    printf("model       %s (%s)\n", runtime->model->name, runtime->model_path);
-    printf("numerics    %s against the float64 reference, teacher-forced\n", runtime->numerics);
-    printf("positions   %lld", (long long)report->position_count);
-    if (report->not_finite_count > 0)
-        printf(" (%lld not finite: left out)", (long long)report->not_finite_count);
-    printf("\nlogit error relative L2 %.3e, worst position %.3e (at %lld), largest %.4f\n",
-           report->relative_l2, report->relative_l2_max,
-           (long long)report->relative_l2_max_position, report->absolute_error_max);
-    printf("KL          mean %.3e, largest %.3e nats\n", report->divergence_mean,
-           report->divergence_max);
-    printf("argmax      %lld of %lld equal; %lld of %lld where the reference's two best differ by "
-           "more than twice the largest error\n",
-           (long long)report->agree_count,
-           (long long)(report->position_count - report->not_finite_count),
-           (long long)report->clear_agree_count, (long long)report->clear_count);
-}
-
-static void print_json(const struct runtime *runtime, const struct verify_report *report) {
-    json_t *object = json_pack(
-        "{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I}", "model",
-        runtime->model->name, "numerics", runtime->numerics, "positions",
-        (json_int_t)report->position_count, "not_finite", (json_int_t)report->not_finite_count,
-        "relative_l2", report->relative_l2, "relative_l2_max", report->relative_l2_max,
-        "absolute_error_max", report->absolute_error_max, "kl_mean", report->divergence_mean,
-        "kl_max", report->divergence_max, "argmax_equal", (json_int_t)report->agree_count, "clear",
-        (json_int_t)report->clear_count, "clear_equal", (json_int_t)report->clear_agree_count);
-    json_dumpf(object, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
-    printf("\n");
-    json_decref(object);
-}
-
 static enum status verify_text(struct verify_command *command, const struct path_list *given,
                                struct arena *arena, struct error *error) {
     struct path_list inputs;
@@ -160,6 +129,8 @@ int command_verify(const struct settings *settings, const struct path_list *inpu
                    struct arena *arena) {
     if (settings->rows)
         return verify_rows(settings, inputs, arena);
+    if (settings->against)
+        return verify_against(settings, arena);
     struct verify_command command = {.settings = *settings};
     struct error error;
     command.settings.max_tokens = 1;
@@ -170,12 +141,7 @@ int command_verify(const struct settings *settings, const struct path_list *inpu
         fprintf(stderr, "sheaf: %s\n", error.text);
     } else {
         struct verify_report report = verify_finish(&command.verify);
-        if (settings->json)
-            print_json(&command.runtime, &report);
-        else
-            print_plain(&command.runtime, &report);
-        bool fine = report.not_finite_count == 0 && report.clear_agree_count == report.clear_count;
-        code = fine ? EXIT_ALL_DONE : EXIT_SOME_FAILED;
+        code = verify_report_print(&command.runtime, &report, command.runtime.numerics);
     }
     deinit(&command);
     return code;

@@ -82,7 +82,7 @@ struct settings {
     double price_per_hour;
     bool quiet, verbose;
     /* verify, plan, tokenize, bench */
-    const char *rows;
+    const char *rows, *against;
     const char *show_prompt;
     long long positions;
     bool ids_only, json;

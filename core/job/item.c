@@ -39,9 +39,9 @@ void item_fail(struct item *item, const char *code, const char *message) {
 }
 
 static void fill_tokens(const struct item *item, struct row *row) {
-    row->has_tokens = item->token_count > 0;
+    row->has_tokens = item->length.prompt_tokens > 0;
     row->document_tokens = item->length.document_tokens;
-    row->used_tokens = item->length.used_tokens;
+    row->used_tokens = item->token_count > 0 ? item->length.used_tokens : 0;
     row->prompt_tokens = item->length.prompt_tokens;
     row->completion_tokens = item->completion_tokens;
     row->cached_tokens = item->stats.cached_tokens;

@@ -124,12 +124,14 @@ static void carve_tasks(struct carver *carver, const struct backend_cpu *cpu,
 }
 
 static void carve_workers(struct carver *carver, const struct backend_cpu *cpu,
-                          const struct model *model, struct cpu_scratch *scratch) {
+                          const struct model *model, enum kv_type kv_type,
+                          struct cpu_scratch *scratch) {
     size_t workers = (size_t)cpu->worker_count;
     int group = model->head_count / model->kv_head_count;
     scratch->panel_bytes = linear_panel_bytes(cpu->kernels.linear);
     scratch->panels = carve(carver, workers, scratch->panel_bytes);
-    scratch->attention_bytes = attention_block_scratch_bytes(model->head_dim, group);
+    scratch->attention_bytes = attention_block_scratch_bytes(backend_cpu_memory_page_type(kv_type),
+                                                             model->head_dim, group);
     scratch->attention = carve(carver, workers, scratch->attention_bytes);
 }
 
@@ -151,7 +153,7 @@ size_t backend_cpu_memory_lay_out(const struct backend_cpu *cpu, const struct mo
                             (size_t)model->vocab_count * sizeof(float));
     scratch->vector = carve(&carver, (size_t)vector, sizeof(float));
     scratch->vector_second = carve(&carver, (size_t)model->head_dim, sizeof(float));
-    carve_workers(&carver, cpu, model, scratch);
+    carve_workers(&carver, cpu, model, limits->kv_type, scratch);
     carve_ropes(&carver, model, rows, scratch);
     carve_tasks(&carver, cpu, model, limits, scratch);
     return carver.used;

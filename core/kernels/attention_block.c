@@ -34,14 +34,15 @@ int attention_block_positions(int group) {
 struct scratch {
     char *queries; /* [rows][dim] in unit format */
     size_t query_stride;
-    float *merged;                              /* [rows] states */
-    float *span;                                /* [SUB_ROWS] states */
-    float *scores;                              /* [SUB_ROWS][64] */
-    float *probabilities;                       /* [SUB_ROWS][64], unit format */
-    float *row_max;                             /* [SUB_ROWS] */
-    float *row_sum;                             /* [SUB_ROWS][SOFTMAX_LANES] */
-    float *factors;                             /* [SUB_ROWS] */
-    uint16_t *expanded;                         /* [SPAN_PAGES] int8 pages as bf16 */
+    float *merged;        /* [rows] states */
+    float *span;          /* [SUB_ROWS] states */
+    float *scores;        /* [SUB_ROWS][64] */
+    float *probabilities; /* [SUB_ROWS][64], unit format */
+    float *row_max;       /* [SUB_ROWS] */
+    float *row_sum;       /* [SUB_ROWS][SOFTMAX_LANES] */
+    float *factors;       /* [SUB_ROWS] */
+    uint16_t *expanded;   /* [SPAN_PAGES] int8 pages as bf16; nothing for bf16 pages */
+    size_t expanded_stride;
     struct attention_panels panels[SPAN_PAGES]; /* of the span's pages, found when first needed */
 };
 
@@ -51,7 +52,9 @@ static size_t take(size_t *used, size_t bytes) {
     return at;
 }
 
-static size_t lay_out(int head_dim, int row_count, char *memory, struct scratch *scratch) {
+static size_t lay_out(enum attention_page_type type, int head_dim, int group, char *memory,
+                      struct scratch *scratch) {
+    int row_count = attention_block_positions(group) * group;
     size_t used = 0, dim = (size_t)attention_page_dim(head_dim);
     size_t sub = SUB_ROWS * sizeof(float);
     scratch->query_stride = dim * sizeof(float);
@@ -64,15 +67,17 @@ static size_t lay_out(int head_dim, int row_count, char *memory, struct scratch 
     scratch->row_max = (void *)(memory + take(&used, sub));
     scratch->row_sum = (void *)(memory + take(&used, sub * SOFTMAX_LANES));
     scratch->factors = (void *)(memory + take(&used, sub));
-    size_t page_bytes = attention_page_bytes(ATTENTION_PAGE_BF16, head_dim);
+    size_t page_bytes =
+        type == ATTENTION_PAGE_INT8 ? attention_page_bytes(ATTENTION_PAGE_BF16, head_dim) : 0;
+    scratch->expanded_stride = page_bytes / sizeof(uint16_t);
     scratch->expanded = (void *)(memory + take(&used, SPAN_PAGES * page_bytes));
     return used;
 }
 
-size_t attention_block_scratch_bytes(int head_dim, int group) {
+size_t attention_block_scratch_bytes(enum attention_page_type type, int head_dim, int group) {
     static char none[1];
     struct scratch scratch;
-    return lay_out(head_dim, attention_block_positions(group) * group, none, &scratch);
+    return lay_out(type, head_dim, group, none, &scratch);
 }
 
 /* Rows [first, end) of a block. */
@@ -137,10 +142,9 @@ static struct attention_panels find_panels(const struct attention_view *view,
         return *panels;
     bool reused = queries->position_count * view->group > SUB_ROWS;
     size_t place = reused ? (size_t)(page % SPAN_PAGES) : 0;
-    size_t elements = attention_page_bytes(ATTENTION_PAGE_BF16, view->head_dim) / sizeof(uint16_t);
     *panels = attention_page_panels(view->kernels->attention, view->page_type, view->head_dim,
                                     view->base + (size_t)view->pages[page] * view->page_stride,
-                                    scratch->expanded + place * elements);
+                                    scratch->expanded + place * scratch->expanded_stride);
     return *panels;
 }
 
@@ -282,7 +286,7 @@ void attention_block_run(const struct attention_view *view, const struct attenti
     int row_count = queries->position_count * view->group;
     int dim = attention_page_dim(view->head_dim);
     size_t stride = state_stride(view->head_dim);
-    lay_out(view->head_dim, attention_block_positions(view->group) * view->group, memory, &scratch);
+    lay_out(view->page_type, view->head_dim, view->group, memory, &scratch);
     assert(queries->position_count <= attention_block_positions(view->group));
     convert_queries(view, queries, &scratch);
     memset(scratch.merged, 0, attention_block_state_bytes(view->head_dim, row_count));
@@ -306,7 +310,7 @@ void attention_block_run_span(const struct attention_view *view,
     struct scratch scratch;
     int row_count = queries->position_count * view->group;
     size_t stride = state_stride(view->head_dim);
-    lay_out(view->head_dim, attention_block_positions(view->group) * view->group, memory, &scratch);
+    lay_out(view->page_type, view->head_dim, view->group, memory, &scratch);
     convert_queries(view, queries, &scratch);
     memset(scratch.panels, 0, sizeof scratch.panels);
     for (int first = 0; first < row_count; first += SUB_ROWS)

@@ -46,7 +46,7 @@ struct attention_queries {
 int attention_block_positions(int group);
 
 /* Scratch of one worker, 64-byte aligned. */
-size_t attention_block_scratch_bytes(int head_dim, int group);
+size_t attention_block_scratch_bytes(enum attention_page_type type, int head_dim, int group);
 
 /* All spans, merged, normalised, written to queries->out. */
 void attention_block_run(const struct attention_view *view, const struct attention_queries *queries,

@@ -77,7 +77,8 @@ static enum status allocate(struct bench *bench, int threads, struct error *erro
     size_t parts =
         (size_t)what->sequence_count * (size_t)bench->page_count * (size_t)what->kv_head_count;
     int group = what->head_count / what->kv_head_count;
-    bench->scratch_bytes = round_up(attention_block_scratch_bytes(what->head_dim, group));
+    bench->scratch_bytes =
+        round_up(attention_block_scratch_bytes(bench->view.page_type, what->head_dim, group));
     bench->pages = aligned_alloc(ALIGNMENT, parts * bench->page_bytes);
     bench->page_numbers = malloc((size_t)bench->page_count * sizeof *bench->page_numbers);
     bench->queries = malloc(values * sizeof(float));

@@ -111,7 +111,8 @@ static float *compute(const struct scene *scene, struct course course) {
     struct pages pages = make_pages(scene, &course.seed);
     size_t row = (size_t)scene->group * (size_t)scene->head_dim;
     float *out = malloc((size_t)scene->token_count * row * sizeof *out);
-    void *scratch = aligned_alloc(64, attention_block_scratch_bytes(scene->head_dim, scene->group));
+    void *scratch = aligned_alloc(
+        64, attention_block_scratch_bytes(scene->type, scene->head_dim, scene->group));
     struct attention_view view = {.kernels = course.kernels,
                                   .page_type = scene->type,
                                   .head_dim = scene->head_dim,

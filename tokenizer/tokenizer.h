@@ -91,7 +91,7 @@ struct view tokenizer_token_bytes(const struct tokenizer *tokenizer, int32_t id)
 const char *tokenizer_splitter_name(const struct tokenizer *tokenizer);
 
 /* Streaming decode: bytes come out as soon as they form whole characters; at most 3 are held back.
- * Invalid bytes become one U+FFFD per maximal bad part (byte-level), as in the reference decoder. */
+ * Invalid bytes become one U+FFFD per maximal bad part (byte-level), as the reference does. */
 struct decode_stream {
     unsigned char held[4];
     int held_count;

@@ -92,7 +92,6 @@ static void *run(void *context) {
 }
 
 void progress_start(struct progress *progress, const struct settings *settings, atomic_int *stop) {
-    memset(progress, 0, sizeof *progress);
     progress->stop = stop;
     progress->start_ns = clock_now_ns();
     progress->on_terminal = settings->progress == PROGRESS_AUTO && isatty(STDERR_FILENO);

@@ -22,7 +22,8 @@ struct progress {
     int64_t start_ns;
 };
 
-/* Quiet settings: nothing is said. In auto mode lines need a terminal. */
+/* `progress` is all zero, or its counters count already. Quiet settings: nothing is said. In auto
+ * mode lines need a terminal. */
 void progress_start(struct progress *progress, const struct settings *settings, atomic_int *stop);
 /* Clears the line. */
 void progress_stop(struct progress *progress);

@@ -45,6 +45,7 @@ atomic_int *signals_install(void) {
     install(SIGTERM, on_terminate);
     install_unless_ignored(SIGHUP, on_terminate);
     install(SIGPIPE, SIG_IGN);
+    install(SIGXFSZ, SIG_IGN); /* a file at its limit is an error of write() */
     return &stop_level;
 }
 

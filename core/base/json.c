@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
+
 enum { JSON_DEPTH_MAX = 100 };
 
 /* The deepest nesting of brackets outside strings; jansson finds what else may be wrong. */
@@ -31,9 +33,10 @@ static int nesting_depth(const char *bytes, size_t length) {
     return deepest;
 }
 
-/* jansson quotes the input after "near": that text may be cut inside a character. */
+/* jansson quotes the input after "near": that text may be cut inside a character. When its very
+ * first allocation fails it says nothing at all. */
 static enum status refuse(json_error_t *failure, struct error *error) {
-    if (json_error_code(failure) == json_error_out_of_memory)
+    if (failure->text[0] == '\0' || json_error_code(failure) == json_error_out_of_memory)
         return error_no_memory(error, "a JSON value");
     char *quoted = strstr(failure->text, " near ");
     if (quoted)
@@ -72,28 +75,6 @@ bool json_append(struct text *text, const json_t *value) {
     return keep_or_cut(text, length, result == 0);
 }
 
-/* The lengths of the well-formed UTF-8 character at `bytes`, or 0, with `*bad` the bytes to replace
- * by one U+FFFD: the longest prefix that could have begun a character, at least one byte. */
-static size_t character_length(const uint8_t *bytes, size_t left, size_t *bad) {
-    uint8_t lead = bytes[0];
-    *bad = 1;
-    if (lead < 0x80)
-        return 1;
-    size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-    if (lead < 0xC2 || lead > 0xF4)
-        return 0;
-    uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-    uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-    for (size_t i = 1; i < length; i++) {
-        *bad = i;
-        if (i >= left || bytes[i] < low || bytes[i] > high)
-            return 0;
-        low = 0x80;
-        high = 0xBF;
-    }
-    return length;
-}
-
 static bool append_escape(struct text *text, uint8_t byte) {
     static const char *const shorthand[256] = {
         ['"'] = "\\\"", ['\\'] = "\\\\", ['\b'] = "\\b", ['\f'] = "\\f",
@@ -109,14 +90,14 @@ static bool append_content(struct text *text, const uint8_t *bytes, size_t lengt
     for (size_t i = 0; i < length;) {
         bool escaped = bytes[i] < 0x20 || bytes[i] == '"' || bytes[i] == '\\';
         size_t bad;
-        size_t size = character_length(bytes + i, length - i, &bad);
+        size_t size = utf8_character(bytes + i, length - i, &bad);
         if (size > 0 && !escaped) {
             i += size;
             continue;
         }
         if (!text_append(text, (const char *)bytes + plain, i - plain))
             return false;
-        if (!(escaped ? append_escape(text, bytes[i]) : text_append_string(text, "\xEF\xBF\xBD")))
+        if (!(escaped ? append_escape(text, bytes[i]) : text_append_string(text, UTF8_REPLACEMENT)))
             return false;
         i += escaped ? 1 : bad;
         plain = i;

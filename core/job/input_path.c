@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/utf8.h"
 #include "core/job/input_text.h"
 
 bool input_path_normal(struct text *out, const char *path) {
@@ -52,7 +53,7 @@ char *input_path_shown(const char *path) {
     bool fine = true;
     for (size_t i = 0; i < length && fine;) {
         size_t bad;
-        size_t size = input_text_character(bytes + i, length - i, &bad);
+        size_t size = utf8_character(bytes + i, length - i, &bad);
         if (size == 0 || is_control(bytes[i]) || bytes[i] == '%') {
             fine = text_append_format(&out, "%%%02X", bytes[i]);
             i++;

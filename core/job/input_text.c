@@ -5,28 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char REPLACEMENT[] = "\xEF\xBF\xBD";
-enum { REPLACED_PERCENT_MAX = 1, BINARY_PERCENT_MIN = 30 };
+#include "core/base/utf8.h"
 
-size_t input_text_character(const uint8_t *bytes, size_t left, size_t *bad) {
-    uint8_t lead = bytes[0];
-    *bad = 1;
-    if (lead < 0x80)
-        return 1;
-    if (lead < 0xC2 || lead > 0xF4)
-        return 0;
-    size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-    uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-    uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-    for (size_t i = 1; i < length; i++) {
-        *bad = i;
-        if (i >= left || bytes[i] < low || bytes[i] > high)
-            return 0;
-        low = 0x80;
-        high = 0xBF;
-    }
-    return length;
-}
+enum { REPLACED_PERCENT_MAX = 1, BINARY_PERCENT_MIN = 30 };
 
 static size_t skip_ascii(const uint8_t *bytes, size_t at, size_t length) {
     uint64_t word;
@@ -46,7 +27,7 @@ size_t input_text_valid_length(const uint8_t *bytes, size_t length) {
         at = skip_ascii(bytes, at, length);
         if (at == length)
             break;
-        size_t size = input_text_character(bytes + at, length - at, &bad);
+        size_t size = utf8_character(bytes + at, length - at, &bad);
         if (size == 0)
             return at;
         at += size;
@@ -67,7 +48,7 @@ static size_t count_strange(const uint8_t *bytes, size_t length) {
     size_t strange = 0;
     for (size_t i = 0; i < length;) {
         size_t bad;
-        size_t size = input_text_character(bytes + i, length - i, &bad);
+        size_t size = utf8_character(bytes + i, length - i, &bad);
         bool control = bytes[i] < 0x20 && !strchr("\t\n\f\r\b\033", bytes[i]);
         strange += size == 0 ? bad : control;
         i += size ? size : bad;
@@ -115,7 +96,7 @@ static size_t count_bad(const uint8_t *bytes, size_t at, size_t length) {
         if (at == length)
             break;
         size_t bad;
-        input_text_character(bytes + at, length - at, &bad);
+        utf8_character(bytes + at, length - at, &bad);
         count += bad;
         at += bad;
     }
@@ -133,8 +114,8 @@ static bool copy_repaired(struct text *out, const struct text *text) {
         if (at == text->length)
             break;
         size_t bad;
-        input_text_character(bytes + at, text->length - at, &bad);
-        if (!text_append_string(out, REPLACEMENT))
+        utf8_character(bytes + at, text->length - at, &bad);
+        if (!text_append_string(out, UTF8_REPLACEMENT))
             return false;
         at += bad;
     }

@@ -9,10 +9,6 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 
-/* Bytes of the well-formed UTF-8 character at `bytes` (left ≥ 1), or 0 and in *bad the bytes that
- * one U+FFFD stands for: the longest beginning of a character, at least one. */
-size_t input_text_character(const uint8_t *bytes, size_t left, size_t *bad);
-
 /* Bytes before the first that is not UTF-8. */
 size_t input_text_valid_length(const uint8_t *bytes, size_t length);
 

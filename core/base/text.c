@@ -29,11 +29,11 @@ bool text_reserve(struct text *text, size_t length) {
     size_t needed = text->length + length + 1;
     if (needed <= text->capacity)
         return true;
-    size_t capacity = text->capacity ? text->capacity : TEXT_CAPACITY_MIN;
-    while (capacity < needed)
-        capacity = capacity > needed / 2 ? needed : capacity * 2;
-    if (capacity < text->capacity * 2 && text->capacity * 2 - 1 <= text->max)
-        capacity = text->capacity * 2;
+    size_t capacity = text->capacity ? 2 * text->capacity : TEXT_CAPACITY_MIN;
+    if (capacity > text->max)
+        capacity = text->max + 1;
+    if (capacity < needed)
+        capacity = needed;
     char *bytes = realloc(text->bytes, capacity);
     if (!bytes)
         return false;
@@ -76,16 +76,4 @@ bool text_append_format(struct text *text, const char *format, ...) {
 
 struct view text_view(const struct text *text) {
     return (struct view){text->bytes ? text->bytes : "", text->length};
-}
-
-struct view view_of(const char *string) {
-    return (struct view){string, strlen(string)};
-}
-
-bool view_equal(struct view a, struct view b) {
-    return a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
-}
-
-bool view_is(struct view view, const char *string) {
-    return view_equal(view, view_of(string));
 }

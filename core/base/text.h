@@ -6,17 +6,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A borrowed piece of text: not NUL-terminated, not owned. */
-struct view {
-    const char *bytes;
-    size_t length;
-};
+#include "core/base/view.h"
 
 struct text {
     char *bytes; /* NULL until the first append */
     size_t length;
     size_t capacity;
-    size_t max; /* largest length allowed */
+    size_t max; /* largest length allowed, < SIZE_MAX */
 };
 
 void text_init(struct text *text, size_t max);
@@ -24,7 +20,7 @@ void text_deinit(struct text *text);
 void text_clear(struct text *text); /* keeps the memory */
 
 /* All appends return false, and leave the text as it was, when out of memory or over the maximum.
- */
+ * What is appended must not lie in the text itself. */
 bool text_append(struct text *text, const char *bytes, size_t length);
 bool text_append_string(struct text *text, const char *string);
 bool text_append_char(struct text *text, char character);
@@ -33,9 +29,7 @@ bool text_append_format(struct text *text, const char *format, ...)
 /* Make room for `length` more bytes without appending. */
 bool text_reserve(struct text *text, size_t length);
 
+/* What is there now: valid until the next append; "" before the first. */
 struct view text_view(const struct text *text);
-struct view view_of(const char *string);
-bool view_equal(struct view a, struct view b);
-bool view_is(struct view view, const char *string);
 
 #endif

@@ -4,6 +4,7 @@
 #include "core/base/cpu_features.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -82,27 +83,31 @@ static void read_model_name(char *name, size_t name_bytes) {
 static void detect(struct cpu_features *features) {
     read_model_name(features->model_name, sizeof features->model_name);
     struct cpuid_leaf basic = cpuid_read(1, 0);
-    enum { FMA = 12, OSXSAVE = 27, F16C = 29 };
+    enum { FMA = 12, OSXSAVE = 27, F16C = 29 };                                   /* leaf 1, ecx */
+    enum { AVX2 = 5, AVX512F = 16, AVX512DQ = 17, AVX512BW = 30, AVX512VL = 31 }; /* leaf 7, ebx */
+    enum { AVX512_VNNI = 11 };                                                    /* leaf 7, ecx */
+    enum { AMX_BF16 = 22, AVX512_FP16 = 23, AMX_TILE = 24, AMX_INT8 = 25 };       /* leaf 7, edx */
+    enum { AVX512_BF16 = 5 }; /* leaf 7.1, eax */
     if (!bit(basic.ecx, OSXSAVE))
         return;
     uint32_t saved = saved_state();
     struct cpuid_leaf wide = cpuid_read(7, 0);
     struct cpuid_leaf wide_more = cpuid_read(7, 1);
-    features->avx2 = bit(wide.ebx, 5) && bit(basic.ecx, FMA) && bit(basic.ecx, F16C) &&
+    features->avx2 = bit(wide.ebx, AVX2) && bit(basic.ecx, FMA) && bit(basic.ecx, F16C) &&
                      state_is_saved(saved, XSTATE_AVX);
-    features->avx512 = features->avx2 && bit(wide.ebx, 16) && bit(wide.ebx, 30) &&
-                       bit(wide.ebx, 17) && bit(wide.ebx, 31) &&
+    features->avx512 = features->avx2 && bit(wide.ebx, AVX512F) && bit(wide.ebx, AVX512BW) &&
+                       bit(wide.ebx, AVX512DQ) && bit(wide.ebx, AVX512VL) &&
                        state_is_saved(saved, XSTATE_AVX512);
     if (!features->avx512)
         return;
-    features->avx512_vnni = bit(wide.ecx, 11);
-    features->avx512_fp16 = bit(wide.edx, 23);
-    features->avx512_bf16 = bit(wide_more.eax, 5);
+    features->avx512_vnni = bit(wide.ecx, AVX512_VNNI);
+    features->avx512_fp16 = bit(wide.edx, AVX512_FP16);
+    features->avx512_bf16 = bit(wide_more.eax, AVX512_BF16);
     /* On every Intel CPU measured so far the instruction is slower than fp32 FMA. */
     features->avx512_bf16_fast = features->avx512_bf16 && is_amd();
-    bool tiles = bit(wide.edx, 24) && state_is_saved(saved, XSTATE_AMX) && tile_permission();
-    features->amx_bf16 = tiles && bit(wide.edx, 22);
-    features->amx_int8 = tiles && bit(wide.edx, 25);
+    bool tiles = bit(wide.edx, AMX_TILE) && state_is_saved(saved, XSTATE_AMX) && tile_permission();
+    features->amx_bf16 = tiles && bit(wide.edx, AMX_BF16);
+    features->amx_int8 = tiles && bit(wide.edx, AMX_INT8);
 }
 #else
 static void detect(struct cpu_features *features) {
@@ -141,14 +146,11 @@ const char *cpu_features_isa_name(enum isa isa) {
 
 static enum status refuse_isa(const char *reason, const char *name, enum isa best,
                               struct error *error) {
-    char present[64] = "";
-    size_t used = 0;
-    for (int i = 0; i <= (int)best; i++) {
-        for (const char *from = i ? ", " : ""; *from; from++)
-            present[used++] = *from;
-        for (const char *from = isa_names[i]; *from; from++)
-            present[used++] = *from;
-    }
+    char present[64];
+    int used = 0;
+    for (int i = 0; i <= (int)best; i++)
+        used += snprintf(present + used, sizeof present - (size_t)used, "%s%s", i ? ", " : "",
+                         isa_names[i]);
     return error_set(error, STATUS_BAD_INPUT, "%s '%s': this machine has %s", reason, name,
                      present);
 }

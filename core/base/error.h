@@ -41,7 +41,8 @@ enum status error_set(struct error *error, enum status status, const char *forma
 enum status error_set_errno(struct error *error, enum status status, int error_number,
                             const char *format, ...) ERROR_FORMAT(4, 5);
 
-/* Prefix the text with a context and ": "; returns the error's status. */
+/* Prefix the text with a context and ": "; returns the error's status (BAD_INPUT without an error,
+ * which is the only place where the status is kept). */
 enum status error_context(struct error *error, const char *format, ...) ERROR_FORMAT(2, 3);
 
 /* The usual answer to a failed allocation. */

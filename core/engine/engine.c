@@ -71,6 +71,7 @@ enum status engine_create(const struct model *model, struct backend *backend,
                           struct thread_pool *pool, const struct engine_options *options,
                           struct engine **engine, struct error *error) {
     struct engine *made = calloc(1, sizeof *made);
+    *engine = NULL;
     if (!made)
         return error_no_memory(error, "the engine");
     made->model = model;
@@ -174,27 +175,30 @@ static void add_results(struct engine *engine, const struct step_plan *plan, int
     }
 }
 
-/* Before the commit: rows by kind, and the clocks and counts of sequences that just began. */
-static int count_prefill_rows(struct engine *engine, const struct step_plan *plan,
-                              int64_t start_ns) {
-    int rows = 0;
+/* Before the commit: the clocks and counts of sequences that this step is the first for. */
+static void note_beginnings(struct engine *engine, const struct step_plan *plan, int64_t start_ns) {
     for (int i = 0; i < plan->run_count; i++) {
-        const struct scheduler_run *work = &engine->scheduler.work[i];
-        struct sequence_stats *stats = &work->sequence->stats;
-        if (work->prefill)
-            rows += plan->runs[i].row_count;
+        struct sequence_stats *stats = &engine->scheduler.work[i].sequence->stats;
         if (stats->scheduled_ns != 0)
             continue;
         stats->scheduled_ns = start_ns;
         engine->totals.cached_tokens += stats->cached_tokens;
     }
+}
+
+static int count_prefill_rows(const struct engine *engine, const struct step_plan *plan) {
+    int rows = 0;
+    for (int i = 0; i < plan->run_count; i++)
+        rows += engine->scheduler.work[i].prefill ? plan->runs[i].row_count : 0;
     return rows;
 }
 
-static void add_totals(struct engine *engine, const struct step_plan *plan, int prefill_rows,
-                       const int64_t *stamps) {
+/* `stamps`: before planning, before computing, before sampling, at the end. */
+static void add_totals(struct engine *engine, const struct step_plan *plan,
+                       const int64_t stamps[4]) {
     struct engine_totals *totals = &engine->totals;
     const struct scheduler_options *options = &engine->scheduler.options;
+    int prefill_rows = count_prefill_rows(engine, plan);
     int64_t step_ns = stamps[3] - stamps[0];
     int64_t prefill_ns = (int64_t)((double)step_ns * prefill_rows / plan->row_count);
     totals->steps++;
@@ -215,10 +219,10 @@ static enum status compute(struct engine *engine, const struct step_plan *plan, 
     stamps[2] = clock_now_ns();
     sample(engine, plan);
     stamps[3] = clock_now_ns();
-    int prefill_rows = count_prefill_rows(engine, plan, start_ns);
+    note_beginnings(engine, plan, start_ns);
     scheduler_commit(&engine->scheduler, engine->outcomes);
     add_results(engine, plan, stamps[3]);
-    add_totals(engine, plan, prefill_rows, stamps);
+    add_totals(engine, plan, stamps);
     return STATUS_OK;
 }
 

@@ -14,8 +14,7 @@ static double pages_of_sequence(const struct model *model, const struct engine_o
     int64_t all = (options->context - 1 + KV_PAGE_TOKENS - 1) / KV_PAGE_TOKENS;
     if (window == 0)
         return (double)all;
-    int64_t positions = (int64_t)window - 1 + options->batch_tokens;
-    int64_t held = (positions + 2 * KV_PAGE_TOKENS - 2) / KV_PAGE_TOKENS;
+    int64_t held = sequence_window_span(window, options->batch_tokens);
     return (double)(held < all ? held : all);
 }
 

@@ -338,7 +338,10 @@ static void commit_run(struct scheduler *scheduler, const struct scheduler_run *
     slide_windows(scheduler, sequence);
     if (outcome)
         sequence->tokens[sequence->prompt_count + sequence->output_count++] = outcome->token;
-    bool scored = sequence->every_row && sequence_prefill_left(sequence) == 0;
+    bool prefilled = sequence_prefill_left(sequence) == 0;
+    if (work->prefill && prefilled) /* nothing comes from it any more that one would wait for */
+        scheduler->changed = true;
+    bool scored = sequence->every_row && prefilled;
     if (scored || sequence->output_count == sequence->max_tokens)
         end_running(scheduler, sequence);
 }

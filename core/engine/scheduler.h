@@ -64,7 +64,8 @@ struct scheduler {
     int running_count;
     int running_peak;
     int64_t order_next;
-    bool changed; /* since admission last looked: an end, a new sequence, or new published pages */
+    bool changed; /* since admission last looked: a new sequence, pages published or given back, a
+                     prompt or a sequence finished */
 
     struct step_plan plan;
     int32_t *tokens;            /* [batch_tokens + max_sequences] */

@@ -37,8 +37,7 @@ enum status sequence_create(const struct engine_request *request, int group_coun
                             struct sequence **sequence, struct error *error) {
     int full_count = request->token_count / KV_PAGE_TOKENS;
     int64_t token_count_max = (int64_t)request->token_count + request->max_tokens;
-    int page_count_max =
-        pages_of(token_count_max - 1); /* the last output token is never computed */
+    int page_count_max = pages_of(token_count_max - 1); /* the last token is never computed */
     size_t bytes =
         sizeof **sequence + (size_t)full_count * sizeof(uint64_t) +
         ((size_t)token_count_max + (size_t)group_count * (size_t)page_count_max) * sizeof(int32_t);
@@ -83,8 +82,12 @@ int sequence_window_first(int computed, int window) {
 
 /* `window - 1` positions behind, `chunk` of their own, at any offset in a page: n consecutive
  * positions touch at most (n + 2 × 64 - 2) / 64 pages. */
-int sequence_window_pages(const struct sequence *sequence, int window, int chunk) {
+int64_t sequence_window_span(int window, int chunk) {
     int64_t positions = (int64_t)window - 1 + chunk;
-    int64_t pages = (positions + 2 * KV_PAGE_TOKENS - 2) / KV_PAGE_TOKENS;
+    return (positions + 2 * KV_PAGE_TOKENS - 2) / KV_PAGE_TOKENS;
+}
+
+int sequence_window_pages(const struct sequence *sequence, int window, int chunk) {
+    int64_t pages = sequence_window_span(window, chunk);
     return pages < sequence->page_count_max ? (int)pages : sequence->page_count_max;
 }

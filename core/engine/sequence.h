@@ -21,10 +21,9 @@ enum sequence_state {
 };
 
 struct sequence_pages {
-    int32_t *table; /* [page_count_max], by position / KV_PAGE_TOKENS; -1 outside [first, end) */
-    int first, end; /* the pages held */
-    int64_t
-        reserved; /* global group: pages it may still take; window group: the most it ever holds */
+    int32_t *table;   /* [page_count_max], by position / KV_PAGE_TOKENS; -1 outside [first, end) */
+    int first, end;   /* the pages held */
+    int64_t reserved; /* global group: pages it may still take; window group: most it ever holds */
 };
 
 struct sequence {
@@ -44,10 +43,9 @@ struct sequence {
 
     uint64_t *hashes; /* [full_count]: chain hashes of the prompt's full pages */
     int full_count;
-    int published;         /* pages of the prompt found or left in the index */
-    int32_t publish_entry; /* index entry of page published - 1, and its serial: the parent of the
-                              next */
-    uint64_t publish_serial;
+    int published;           /* pages of the prompt found or left in the index */
+    int32_t publish_entry;   /* index entry of page published - 1: the parent of the next */
+    uint64_t publish_serial; /* that entry's serial when it was published */
 
     struct sampling sampling;
     uint64_t key;
@@ -69,8 +67,11 @@ int sequence_hit_max(const struct sequence *sequence);
 /* The first page a group with this window needs once `computed` positions are done (0: global). */
 int sequence_window_first(int computed, int window);
 
-/* The most pages a window group ever holds for the sequence, in steps of at most `chunk` of its
- * rows. */
+/* The most pages that a window of `window` positions ever needs at once, in steps of at most
+ * `chunk` rows. */
+int64_t sequence_window_span(int window, int chunk);
+
+/* As sequence_window_span, for this sequence: never more than all of its pages. */
 int sequence_window_pages(const struct sequence *sequence, int window, int chunk);
 
 #endif

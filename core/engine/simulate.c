@@ -52,6 +52,7 @@ enum status simulate_create(const struct model *model, const struct engine_optio
                             const uint64_t *page_bytes, const struct simulate_costs *costs,
                             struct simulate **simulate, struct error *error) {
     struct scheduler_options scheduling;
+    *simulate = NULL;
     TRY(page_budget_scheduling(model, options, page_bytes, &scheduling, error));
     struct simulate *made = calloc(1, sizeof *made);
     if (!made)

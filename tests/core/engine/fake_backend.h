@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "core/model/backend.h"
-#include "fake_device.h"
+#include "tests/core/engine/fake_device.h"
 
 enum { VOCAB = 251, POISON = 250, PAGE_BYTES = 1000 };
 

@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 
 #include "core/engine/scheduler.h"
-#include "fake_device.h"
+#include "tests/core/engine/fake_device.h"
 
 enum { VOCAB = 251, PAGE = KV_PAGE_TOKENS };
 

@@ -5,7 +5,7 @@
 
 #include "core/engine/engine.h"
 #include "core/engine/simulate.h"
-#include "fake_backend.h"
+#include "tests/core/engine/fake_backend.h"
 
 /* Counts, and on demand fails, every allocation of the process. A sanitizer brings an allocator of
  * its own: there the two tests that need this are skipped. */

@@ -1,3 +1,5 @@
+/* The page pool: holders, the order in which pages are taken again, eviction, and that its own
+ * check finds what is broken. */
 #include <criterion/criterion.h>
 
 #include "core/engine/kv_pool.h"

@@ -1,3 +1,4 @@
+/* How bytes become pages of global and window groups, and which budgets are refused. */
 #include <criterion/criterion.h>
 
 #include "core/engine/page_budget.h"

@@ -1,3 +1,5 @@
+/* The prefix index: a match is the whole prefix, whatever the hashes do, and an entry lives as long
+ * as one of its pages. */
 #include <criterion/criterion.h>
 
 #include "core/engine/prefix_index.h"

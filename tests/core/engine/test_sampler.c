@@ -1,3 +1,5 @@
+/* The sampler: each filter by its definition, ties, draws against their probabilities, and that
+ * nothing but the row, its history and its key matters. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>

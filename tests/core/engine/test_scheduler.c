@@ -1,7 +1,7 @@
 /* What the scheduler decides, one rule a test. */
 #include <criterion/criterion.h>
 
-#include "scheduler_rig.h"
+#include "tests/core/engine/scheduler_rig.h"
 
 Test(scheduler, one_prompt_in_chunks_then_one_token_a_step) {
     struct rig rig;

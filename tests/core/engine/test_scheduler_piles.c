@@ -2,7 +2,7 @@
  * waits for ever, and all invariants hold after every step. */
 #include <criterion/criterion.h>
 
-#include "scheduler_rig.h"
+#include "tests/core/engine/scheduler_rig.h"
 
 /* A random pile: prompts are prefixes of a few documents with tails of their own, options are
  * random, sequences come, are cancelled and released at random times. */

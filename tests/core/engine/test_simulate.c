@@ -1,3 +1,4 @@
+/* The dry run: its schedule is the engine's, its clock the cost model, by hand. */
 #include <criterion/criterion.h>
 
 #include "core/engine/simulate.h"

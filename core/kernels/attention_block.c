@@ -41,9 +41,10 @@ struct scratch {
     float *row_max;       /* [SUB_ROWS] */
     float *row_sum;       /* [SUB_ROWS][SOFTMAX_LANES] */
     float *factors;       /* [SUB_ROWS] */
-    uint16_t *expanded;   /* [SPAN_PAGES] int8 pages as bf16; nothing for bf16 pages */
+    uint16_t *expanded;   /* [SPAN_PAGES][2] panels of int8 pages; nothing for bf16 pages */
     size_t expanded_stride;
-    struct attention_panels panels[SPAN_PAGES]; /* of the span's pages, found when first needed */
+    const uint16_t *keys[SPAN_PAGES]; /* the span's panels, found when first needed */
+    const uint16_t *values[SPAN_PAGES];
 };
 
 static size_t take(size_t *used, size_t bytes) {
@@ -69,7 +70,7 @@ static size_t lay_out(enum attention_page_type type, int head_dim, int group, ch
     scratch->factors = (void *)(memory + take(&used, sub));
     size_t page_bytes =
         type == ATTENTION_PAGE_INT8 ? attention_page_bytes(ATTENTION_PAGE_BF16, head_dim) : 0;
-    scratch->expanded_stride = page_bytes / sizeof(uint16_t);
+    scratch->expanded_stride = page_bytes / 2 / sizeof(uint16_t);
     scratch->expanded = (void *)(memory + take(&used, SPAN_PAGES * page_bytes));
     return used;
 }
@@ -133,19 +134,42 @@ static void mask_rows(const struct attention_view *view, const struct attention_
                  scores + (r - rows.first) * PANEL_COLUMNS);
 }
 
-/* A single sub-block uses each page once, so that one expanded page, always the same, is enough. */
-static struct attention_panels find_panels(const struct attention_view *view,
-                                           const struct attention_queries *queries,
-                                           struct scratch *scratch, int page) {
-    struct attention_panels *panels = &scratch->panels[page % SPAN_PAGES];
-    if (panels->keys != NULL)
-        return *panels;
+/* Where panel `number` of the span, 2 a page, is expanded. A single sub-block uses each panel once,
+ * so that one place, always the same, keeps it in the first-level cache. */
+static uint16_t *expansion_place(const struct attention_view *view,
+                                 const struct attention_queries *queries,
+                                 const struct scratch *scratch, int number) {
     bool reused = queries->position_count * view->group > SUB_ROWS;
-    size_t place = reused ? (size_t)(page % SPAN_PAGES) : 0;
-    *panels = attention_page_panels(view->kernels->attention, view->page_type, view->head_dim,
-                                    view->base + (size_t)view->pages[page] * view->page_stride,
-                                    scratch->expanded + place * scratch->expanded_stride);
-    return *panels;
+    return scratch->expanded + (reused ? (size_t)number : 0) * scratch->expanded_stride;
+}
+
+static const uint16_t *find_keys(const struct attention_view *view,
+                                 const struct attention_queries *queries, struct scratch *scratch,
+                                 int page) {
+    int place = page % SPAN_PAGES;
+    if (scratch->keys[place] == NULL)
+        scratch->keys[place] =
+            attention_page_keys(view->kernels->attention, view->page_type, view->head_dim,
+                                view->base + (size_t)view->pages[page] * view->page_stride,
+                                expansion_place(view, queries, scratch, 2 * place));
+    return scratch->keys[place];
+}
+
+static const uint16_t *find_values(const struct attention_view *view,
+                                   const struct attention_queries *queries, struct scratch *scratch,
+                                   int page) {
+    int place = page % SPAN_PAGES;
+    if (scratch->values[place] == NULL)
+        scratch->values[place] =
+            attention_page_values(view->kernels->attention, view->page_type, view->head_dim,
+                                  view->base + (size_t)view->pages[page] * view->page_stride,
+                                  expansion_place(view, queries, scratch, 2 * place + 1));
+    return scratch->values[place];
+}
+
+static void forget_panels(struct scratch *scratch) {
+    memset(scratch->keys, 0, sizeof scratch->keys);
+    memset(scratch->values, 0, sizeof scratch->values);
 }
 
 /* Few rows use a page faster than memory delivers it, and where the next one lies only the page
@@ -174,11 +198,11 @@ static void attend_page(const struct attention_view *view, const struct attentio
     int dim = attention_page_dim(view->head_dim), count = rows.end - rows.first;
     size_t stride = state_stride(view->head_dim), skip = (size_t)(rows.first - sub.first);
     prefetch_quarter(view, queries, page + 1, 0);
-    struct attention_panels panels = find_panels(view, queries, scratch, page);
+    const uint16_t *keys = find_keys(view, queries, scratch, page);
     prefetch_quarter(view, queries, page + 1, 1);
     kernels->multiply_pairs(scratch->queries + (size_t)rows.first * scratch->query_stride,
-                            scratch->query_stride, count, panels.keys, PANEL_COLUMNS, dim,
-                            scratch->scores, PANEL_COLUMNS, PANEL_COLUMNS, false);
+                            scratch->query_stride, count, keys, PANEL_COLUMNS, dim, scratch->scores,
+                            PANEL_COLUMNS, PANEL_COLUMNS, false);
     prefetch_quarter(view, queries, page + 1, 2);
     if (view->softcap > 0) {
         view->kernels->elementwise->softcap(scratch->scores, count * PANEL_COLUMNS, view->softcap);
@@ -188,14 +212,15 @@ static void attend_page(const struct attention_view *view, const struct attentio
     kernels->softmax_page(scratch->scores, count, scratch->probabilities, scratch->row_max + skip,
                           scratch->row_sum + skip * SOFTMAX_LANES, scratch->factors);
     prefetch_quarter(view, queries, page + 1, 3);
+    const uint16_t *values = find_values(view, queries, scratch, page);
     float *out = states + skip * stride;
     for (int r = 0; r < count; r++)
         if (scratch->factors[r] != 1)
             kernels->scale_row(out + (size_t)r * stride, dim, scratch->factors[r]);
     size_t row_bytes =
         PANEL_COLUMNS * (kernels->unit == UNIT_BF16 ? sizeof(uint16_t) : sizeof(float));
-    kernels->multiply_pairs(scratch->probabilities, row_bytes, count, panels.values, dim,
-                            PANEL_COLUMNS, out, stride, dim, true);
+    kernels->multiply_pairs(scratch->probabilities, row_bytes, count, values, dim, PANEL_COLUMNS,
+                            out, stride, dim, true);
 }
 
 /* States of the sub-block after all pages of the span, from empty ones. */
@@ -292,7 +317,7 @@ void attention_block_run(const struct attention_view *view, const struct attenti
     memset(scratch.merged, 0, attention_block_state_bytes(view->head_dim, row_count));
     struct attention_spans spans = attention_block_spans(view, queries);
     for (int span = spans.first; span < spans.first + spans.count; span++) {
-        memset(scratch.panels, 0, sizeof scratch.panels);
+        forget_panels(&scratch);
         for (int first = 0; first < row_count; first += SUB_ROWS) {
             struct rows sub = sub_block(first, row_count);
             attend_span(view, queries, &scratch, sub, span, scratch.span);
@@ -312,7 +337,7 @@ void attention_block_run_span(const struct attention_view *view,
     size_t stride = state_stride(view->head_dim);
     lay_out(view->page_type, view->head_dim, view->group, memory, &scratch);
     convert_queries(view, queries, &scratch);
-    memset(scratch.panels, 0, sizeof scratch.panels);
+    forget_panels(&scratch);
     for (int first = 0; first < row_count; first += SUB_ROWS)
         attend_span(view, queries, &scratch, sub_block(first, row_count), span,
                     states + (size_t)first * stride);

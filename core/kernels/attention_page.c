@@ -102,23 +102,32 @@ void attention_page_write(enum attention_page_type type, int head_dim, void *pag
         write_bf16(head_dim, page, tokens);
 }
 
-struct attention_panels attention_page_panels(const struct attention_kernels *kernels,
-                                              enum attention_page_type type, int head_dim,
-                                              const void *page, uint16_t *scratch) {
-    size_t elements = part_elements(head_dim);
-    int dim = attention_page_dim(head_dim);
-    if (type == ATTENTION_PAGE_BF16) {
-        const uint16_t *keys = page;
-        return (struct attention_panels){keys, keys + elements};
-    }
+const uint16_t *attention_page_keys(const struct attention_kernels *kernels,
+                                    enum attention_page_type type, int head_dim, const void *page,
+                                    uint16_t *scratch) {
+    if (type == ATTENTION_PAGE_BF16)
+        return page;
     const int8_t *bytes = page;
-    const float *scales = (const void *)(bytes + 2 * elements);
+    const float *scales = (const void *)(bytes + 2 * part_elements(head_dim));
+    int dim = attention_page_dim(head_dim);
     for (int first = 0; first < dim; first += ATTENTION_KEY_GROUP) {
         size_t at = (size_t)first * PANEL_COLUMNS;
         int count = dim - first < ATTENTION_KEY_GROUP ? dim - first : ATTENTION_KEY_GROUP;
         kernels->expand_keys(bytes + at, scales, count, scratch + at);
         scales += PANEL_COLUMNS;
     }
-    kernels->expand_values(bytes + elements, scales, dim, scratch + elements);
-    return (struct attention_panels){scratch, scratch + elements};
+    return scratch;
+}
+
+const uint16_t *attention_page_values(const struct attention_kernels *kernels,
+                                      enum attention_page_type type, int head_dim, const void *page,
+                                      uint16_t *scratch) {
+    size_t elements = part_elements(head_dim);
+    if (type == ATTENTION_PAGE_BF16)
+        return (const uint16_t *)page + elements;
+    const int8_t *bytes = page;
+    const float *scales = (const void *)(bytes + 2 * elements);
+    scales += (size_t)key_groups(head_dim) * PANEL_COLUMNS;
+    kernels->expand_values(bytes + elements, scales, attention_page_dim(head_dim), scratch);
+    return scratch;
 }

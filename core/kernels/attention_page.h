@@ -37,14 +37,13 @@ struct attention_page_tokens {
 void attention_page_write(enum attention_page_type type, int head_dim, void *page,
                           const struct attention_page_tokens *tokens);
 
-/* Keys and values as bf16 panels: inside the page, or expanded into scratch of
+/* A page's keys or values as a bf16 panel: inside the page, or expanded into `scratch` of half
  * attention_page_bytes(ATTENTION_PAGE_BF16) bytes, 64-byte aligned. */
-struct attention_panels {
-    const uint16_t *keys;
-    const uint16_t *values;
-};
-struct attention_panels attention_page_panels(const struct attention_kernels *kernels,
-                                              enum attention_page_type type, int head_dim,
-                                              const void *page, uint16_t *scratch);
+const uint16_t *attention_page_keys(const struct attention_kernels *kernels,
+                                    enum attention_page_type type, int head_dim, const void *page,
+                                    uint16_t *scratch);
+const uint16_t *attention_page_values(const struct attention_kernels *kernels,
+                                      enum attention_page_type type, int head_dim, const void *page,
+                                      uint16_t *scratch);
 
 #endif

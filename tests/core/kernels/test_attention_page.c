@@ -23,11 +23,23 @@ static void *make_page(enum attention_page_type type) {
     return page;
 }
 
-static float key_at(struct attention_panels panels, int slot, int d) {
+struct panels {
+    const uint16_t *keys;
+    const uint16_t *values;
+};
+
+static struct panels read_page(enum attention_page_type type, const void *page, uint16_t *scratch) {
+    const struct attention_kernels *scalar = attention_variant_at(attention_variant_count() - 1);
+    return (struct panels){
+        attention_page_keys(scalar, type, DIM, page, scratch),
+        attention_page_values(scalar, type, DIM, page, scratch + PADDED * PANEL_COLUMNS)};
+}
+
+static float key_at(struct panels panels, int slot, int d) {
     return quant_type_bf16_to_f32(panels.keys[(d / 2 * PANEL_COLUMNS + slot) * 2 + d % 2]);
 }
 
-static float value_at(struct attention_panels panels, int slot, int d) {
+static float value_at(struct panels panels, int slot, int d) {
     return quant_type_bf16_to_f32(panels.values[(slot / 2 * PADDED + d) * 2 + slot % 2]);
 }
 
@@ -47,8 +59,7 @@ static void check_page(enum attention_page_type type) {
     void *page = make_page(type);
     uint16_t *scratch = aligned_alloc(64, attention_page_bytes(ATTENTION_PAGE_BF16, DIM));
     write_both(type, page, keys, values, 11, COUNT);
-    const struct attention_kernels *scalar = attention_variant_at(attention_variant_count() - 1);
-    struct attention_panels panels = attention_page_panels(scalar, type, DIM, page, scratch);
+    struct panels panels = read_page(type, page, scratch);
     double allowed = type == ATTENTION_PAGE_INT8 ? 1.0 / 120 : 1.0 / 500;
     for (int slot = 0; slot < PANEL_COLUMNS; slot++)
         for (int d = 0; d < PADDED; d++) {
@@ -94,9 +105,7 @@ Test(attention_page, int8_of_zeros_denormals_and_the_largest) {
     uint16_t *scratch = aligned_alloc(64, attention_page_bytes(ATTENTION_PAGE_BF16, DIM));
     struct attention_page_tokens tokens = {keys, values, DIM, 0, 2};
     attention_page_write(ATTENTION_PAGE_INT8, DIM, page, &tokens);
-    const struct attention_kernels *scalar = attention_variant_at(attention_variant_count() - 1);
-    struct attention_panels panels =
-        attention_page_panels(scalar, ATTENTION_PAGE_INT8, DIM, page, scratch);
+    struct panels panels = read_page(ATTENTION_PAGE_INT8, page, scratch);
     cr_expect_eq(key_at(panels, 0, 0), 0);
     cr_expect_eq(key_at(panels, 1, 0), 0);
     cr_expect_float_eq(value_at(panels, 0, 1), -3e38f, 2e36f);

@@ -16,7 +16,7 @@ struct parser {
 
 static enum status unknown_option(const struct parser *parser, const char *shown,
                                   const char *name) {
-    const char *suggestion = settings_suggest(name);
+    const char *suggestion = settings_config_suggest(name);
     if (suggestion && strcmp(suggestion, name) != 0)
         return error_set(parser->error, STATUS_BAD_INPUT, "unknown option '%s': did you mean --%s?",
                          shown, suggestion);
@@ -79,7 +79,7 @@ static enum status parse_long(struct parser *parser, const char *text) {
 
 /* Other programs have long names behind one dash: -ngl is not -n with the value "gl". */
 static bool is_familiar_name(const char *name) {
-    return strlen(name) > 1 && settings_suggest_familiar(name) != NULL;
+    return strlen(name) > 1 && settings_config_suggest_familiar(name) != NULL;
 }
 
 static enum status parse_letters(struct parser *parser, const char *text) {
@@ -129,7 +129,7 @@ enum status arguments_parse(struct arguments *arguments, const struct command *c
         return STATUS_OK;
     /* Inputs on the command line replace the job file's. */
     struct path_list listed = {0};
-    TRY(settings_load_config(&arguments->settings, arguments->settings.config, arguments->is_set,
+    TRY(settings_config_load(&arguments->settings, arguments->settings.config, arguments->is_set,
                              &listed, command->mask, arena, error));
     if (arguments->inputs.count == 0)
         arguments->inputs = listed;

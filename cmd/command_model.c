@@ -40,7 +40,7 @@ static json_t *kv_array(const struct model *model) {
         json_array_append_new(groups, json_pack("{s:i, s:i, s:I}", "layers",
                                                 model->kv_groups[i].layer_count, "window",
                                                 model->kv_groups[i].window, "bytes_per_token_bf16",
-                                                (json_int_t)model_kv_bytes_per_token(model, i, 2)));
+                                                (json_int_t)model_kv_bytes_per_token(model, 2)));
     return groups;
 }
 

@@ -1,5 +1,6 @@
 /* `sheaf run`: the main job. Everything that can be refused is refused before weights are touched.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,9 +19,11 @@
 
 struct run_command {
     struct runtime runtime;
+    struct settings effective; /* the settings, narrowed to a short queue */
     struct questions questions;
     struct path_list inputs;
     struct job job;
+    struct job_run *job_run;
     struct finished_set finished;
     struct output_log output, errors;
     struct text output_path; /* of the rows' log */
@@ -60,9 +63,7 @@ static enum status prepare_ordered(struct run_command *run, struct error *error)
         info.st_size == 0 || settings->force)
         return STATUS_OK;
     if (!settings->resume)
-        return error_set(error, STATUS_BAD_INPUT,
-                         "'%s' exists: add --resume to continue it or --force to overwrite it",
-                         settings->output);
+        return output_log_open(&run->output, settings->output, OUTPUT_NEW, error);
     if (access(run->output_path.bytes, F_OK) != 0 &&
         rename(settings->output, run->output_path.bytes) != 0)
         return error_set(error, STATUS_IO, "cannot rename '%s'", settings->output);
@@ -89,6 +90,17 @@ static enum status scan_output(struct run_command *run, struct error *error) {
     log_write(&run->runtime.log, LOG_INFO, "resuming: %lld rows are there, %lld of them errors%s",
               run->scan.rows, run->scan.errors,
               run->scan.torn_bytes > 0 ? "; a torn last line was cut off" : "");
+    return STATUS_OK;
+}
+
+/* Whether the summary can be written is known before the work, not after it. */
+static enum status check_summary(const struct settings *settings, struct error *error) {
+    if (!settings->summary)
+        return STATUS_OK;
+    FILE *file = fopen(settings->summary, "ae");
+    if (!file)
+        return error_set_errno(error, STATUS_IO, errno, "cannot write '%s'", settings->summary);
+    fclose(file);
     return STATUS_OK;
 }
 
@@ -120,18 +132,41 @@ static enum status prepare(struct run_command *run, const struct path_list *inpu
     TRY(model_id_sha256(run->runtime.model->gguf, run->runtime.sha256, error));
     job_setup_fill(&run->job, &run->runtime, &run->questions, &run->inputs);
     TRY(open_outputs(run, error));
+    TRY(check_summary(settings, error));
     return scan_output(run, error);
 }
 
-static enum status compute(struct run_command *run, struct error *error) {
+/* How long a run waits for a short queue to be read whole, to say exactly what it will need. */
+enum { FORESEE_MS = 300 };
+
+static enum status open_job(struct run_command *run, struct error *error) {
+    struct runtime *runtime = &run->runtime;
     run->job.finished = &run->finished;
     run->job.output = &run->output;
-    run->job.errors = run->runtime.settings->errors ? &run->errors : NULL;
+    run->job.errors = runtime->settings->errors ? &run->errors : NULL;
     run->job.progress = &run->progress.counters;
+    TRY(runtime_plan_memory(runtime, error));
+    TRY(job_open(&run->job, &run->job_run, error));
+    struct engine_options options = runtime_engine_options(runtime);
+    struct job_forecast forecast;
+    TRY(job_foresee(run->job_run, runtime->model, &options, runtime->budget.memory.kv_page,
+                    FORESEE_MS, &forecast, error));
+    if (!forecast.whole)
+        return runtime_open_engine(runtime, 0, error);
+    /* A short queue needs less than the settings allow. */
+    run->effective = *runtime->settings;
+    if (run->effective.max_sequences > forecast.item_count)
+        run->effective.max_sequences = forecast.item_count;
+    runtime->settings = &run->effective;
+    TRY(runtime_plan_memory(runtime, error));
+    return runtime_open_engine(runtime, forecast.kv_bytes, error);
+}
+
+static enum status compute(struct run_command *run, struct error *error) {
     run->outcome =
         (struct job_outcome){.summary = run->summary, .superseded = run->scan.superseded};
     progress_start(&run->progress, run->runtime.settings, run->job.stop);
-    enum status status = job_run(&run->job, run->runtime.engine, &run->outcome, error);
+    enum status status = job_compute(run->job_run, run->runtime.engine, &run->outcome, error);
     progress_stop(&run->progress);
     return status;
 }
@@ -160,7 +195,8 @@ static int exit_code_of(const struct run_command *run, enum status status) {
         return EXIT_NOT_STARTED;
     if (status != STATUS_OK)
         return EXIT_STOPPED_EARLY;
-    bool failed = run->summary->failed > 0 || run->outcome.failed_by_warning > 0;
+    bool failed = run->summary->failed > 0 || run->outcome.failed_by_warning > 0 ||
+                  run->outcome.resumed_failed > 0;
     return failed ? EXIT_SOME_FAILED : EXIT_ALL_DONE;
 }
 
@@ -192,6 +228,7 @@ static void report(struct run_command *run, int code) {
 
 static void deinit(struct run_command *run) {
     struct error ignored;
+    job_close(run->job_run);
     if (run->output_path.max)
         output_log_close(&run->output, &ignored);
     if (run->runtime.settings->errors)
@@ -220,8 +257,7 @@ int command_run(const struct settings *settings, const struct path_list *inputs,
     if (!run.summary)
         return EXIT_NOT_STARTED;
     clock_wall_text(run.summary->facts.started, sizeof run.summary->facts.started);
-    if (prepare(&run, inputs, arena, &error) != STATUS_OK ||
-        runtime_open_engine(&run.runtime, &error) != STATUS_OK)
+    if (prepare(&run, inputs, arena, &error) != STATUS_OK || open_job(&run, &error) != STATUS_OK)
         return fail(&run, &error, EXIT_NOT_STARTED);
     enum status status = compute(&run, &error);
     if (status == STATUS_OK)

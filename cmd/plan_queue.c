@@ -102,13 +102,7 @@ static void take_failed(struct plan_run *run) {
 }
 
 static enum status submit(struct plan_run *run, struct item *item, struct error *error) {
-    struct engine_request request = {
-        .tokens = item->tokens,
-        .token_count = item->token_count,
-        .max_tokens = (int)item->settings.max_tokens,
-        .sampling = generation_sampling(&item->settings),
-        .key = item->id_hash,
-    };
+    struct engine_request request = generation_request(item);
     enum status status =
         simulate_submit(run->simulate, &request, (int)item->settings.max_tokens, error);
     item_destroy(item);

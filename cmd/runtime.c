@@ -186,9 +186,14 @@ static void say_budget(struct runtime *runtime) {
     text_deinit(&line);
 }
 
-enum status runtime_open_engine(struct runtime *runtime, struct error *error) {
-    TRY(budget_plan(runtime->settings, runtime->model, runtime->backend, runtime->context,
-                    &runtime->budget, error));
+enum status runtime_plan_memory(struct runtime *runtime, struct error *error) {
+    return budget_plan(runtime->settings, runtime->model, runtime->backend, runtime->context,
+                       &runtime->budget, error);
+}
+
+enum status runtime_open_engine(struct runtime *runtime, uint64_t kv_bytes, struct error *error) {
+    if (kv_bytes > 0)
+        budget_narrow(&runtime->budget, kv_bytes);
     say_budget(runtime);
     int64_t started_ns = clock_now_ns();
     TRY(runtime->backend->ops->prepare(runtime->backend, runtime->model, error));

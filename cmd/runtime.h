@@ -49,8 +49,11 @@ enum status runtime_open_template(struct runtime *runtime, struct error *error);
 enum status runtime_open_threads(struct runtime *runtime, struct error *error);
 /* Threads if there are none yet, backend (not prepared), numerics, context. */
 enum status runtime_open_backend(struct runtime *runtime, struct error *error);
-/* Memory is checked and said, then weights are prepared and the engine made. */
-enum status runtime_open_engine(struct runtime *runtime, struct error *error);
+/* Memory is checked; refused with numbers when it cannot be enough. */
+enum status runtime_plan_memory(struct runtime *runtime, struct error *error);
+/* Memory is said, then weights are prepared and the engine made. `kv_bytes`: what the queue needs
+ * of the KV budget when that is known, else 0. */
+enum status runtime_open_engine(struct runtime *runtime, uint64_t kv_bytes, struct error *error);
 
 struct engine_options runtime_engine_options(const struct runtime *runtime);
 

@@ -18,6 +18,7 @@ struct row_check {
     struct questions questions;
     struct path_list inputs;
     struct job job;
+    struct job_run *job_run;
     struct job_progress progress;
     struct finished_set finished;
     struct output_log output;
@@ -37,7 +38,8 @@ static enum status setup(struct row_check *check, const struct path_list *given,
     TRY(runtime_open_backend(&check->runtime, error));
     TRY(model_id_sha256(check->runtime.model->gguf, check->runtime.sha256, error));
     job_setup_fill(&check->job, &check->runtime, &check->questions, &check->inputs);
-    return runtime_open_engine(&check->runtime, error);
+    TRY(runtime_plan_memory(&check->runtime, error));
+    return runtime_open_engine(&check->runtime, 0, error);
 }
 
 static enum status recompute(struct row_check *check, struct arena *arena, struct error *error) {
@@ -53,7 +55,8 @@ static enum status recompute(struct row_check *check, struct arena *arena, struc
     check->job.output = &check->output;
     check->job.progress = &check->progress;
     struct job_outcome outcome = {.summary = check->summary};
-    TRY(job_run(&check->job, check->runtime.engine, &outcome, error));
+    TRY(job_open(&check->job, &check->job_run, error));
+    TRY(job_compute(check->job_run, check->runtime.engine, &outcome, error));
     return output_log_sync(&check->output, true, error);
 }
 
@@ -131,6 +134,7 @@ static enum status check_rows(struct row_check *check, const struct path_list *i
 
 static void deinit(struct row_check *check) {
     struct error ignored;
+    job_close(check->job_run);
     output_log_close(&check->output, &ignored);
     unlink(check->path);
     finished_set_deinit(&check->finished);

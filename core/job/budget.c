@@ -150,7 +150,7 @@ static enum status refuse(const struct budget *budget, uint64_t one, int context
 
 /* The vocabulary's strings, tables and merges, the queues and the code itself. */
 static uint64_t program_bytes_of(const struct model *model) {
-    return (UINT64_C(40) << 20) + (uint64_t)model->vocab_count * 400;
+    return (UINT64_C(20) << 20) + (uint64_t)model->vocab_count * 300;
 }
 
 enum status budget_plan(const struct settings *settings, const struct model *model,
@@ -176,6 +176,13 @@ enum status budget_plan(const struct settings *settings, const struct model *mod
     if (left == 0 || budget->stated_bytes > budget->available_bytes)
         return refuse(budget, one, context, error);
     return STATUS_OK;
+}
+
+void budget_narrow(struct budget *budget, uint64_t kv_bytes) {
+    if (kv_bytes >= budget->kv_bytes)
+        return;
+    budget->stated_bytes -= budget->kv_bytes - kv_bytes;
+    budget->kv_bytes = kv_bytes;
 }
 
 bool budget_describe(const struct budget *budget, struct text *out) {

@@ -29,6 +29,9 @@ enum status budget_plan(const struct settings *settings, const struct model *mod
                         const struct backend *backend, int context, struct budget *budget,
                         struct error *error);
 
+/* The queue is known to need no more KV than this. */
+void budget_narrow(struct budget *budget, uint64_t kv_bytes);
+
 /* "needs up to 412 MB: weights 106, KV cache 200, workspace 46, program 60; 22.1 GB free" */
 bool budget_describe(const struct budget *budget, struct text *out);
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-struct sampling generation_sampling(const struct settings *settings) {
+static struct sampling sampling_of(const struct settings *settings) {
     return (struct sampling){
         .temperature = settings->temperature,
         .top_k = (int)settings->top_k,
@@ -12,6 +12,17 @@ struct sampling generation_sampling(const struct settings *settings) {
         .min_p = settings->min_p,
         .repeat_penalty = settings->repeat_penalty,
         .seed = (uint64_t)settings->seed,
+    };
+}
+
+struct engine_request generation_request(const struct item *item) {
+    return (struct engine_request){
+        .tokens = item->tokens,
+        .token_count = item->token_count,
+        .max_tokens = (int)item->settings.max_tokens,
+        .sampling = sampling_of(&item->settings),
+        .key = item->id_hash,
+        .user = (struct item *)(uintptr_t)item,
     };
 }
 

@@ -6,7 +6,8 @@
 #include "core/engine/engine.h"
 #include "core/job/item.h"
 
-struct sampling generation_sampling(const struct settings *settings);
+/* The engine's request for an item; the tokens are borrowed. */
+struct engine_request generation_request(const struct item *item);
 
 /* Take a token of the item's sequence; `last` when the engine gives no more. True when the item is
  * finished: its output, finish_reason and stop_string are then set. */

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "core/base/clock.h"
+#include "core/engine/simulate.h"
 #include "core/job/generation.h"
 #include "core/job/item_queue.h"
 #include "core/job/order.h"
@@ -20,7 +21,7 @@ enum {
     FINISHED_BYTES_MAX = 256 << 20,
 };
 
-struct run {
+struct job_run {
     const struct job *job;
     struct engine *engine;
     struct item_queue ready, finished;
@@ -30,8 +31,9 @@ struct run {
     struct item **active;       /* submitted: [active_count] */
     size_t active_count, active_capacity;
     double wait_ms;
-    bool reader_left; /* the reading thread could not be joined */
-    bool left_out;    /* the user stopped and documents were not computed */
+    pthread_t reader_thread;
+    bool reader_started, reader_joined;
+    bool left_out; /* the user stopped and documents were not computed */
 };
 
 static void *reader_thread(void *context) {
@@ -44,13 +46,13 @@ static void *writer_thread(void *context) {
     return NULL;
 }
 
-static int stop_level(const struct run *run) {
+static int stop_level(const struct job_run *run) {
     return atomic_load(run->job->stop);
 }
 
 /* ---- submitting ---- */
 
-static bool remember_active(struct run *run, struct item *item) {
+static bool remember_active(struct job_run *run, struct item *item) {
     if (run->active_count == run->active_capacity) {
         size_t capacity = run->active_capacity ? run->active_capacity * 2 : 64;
         struct item **active = realloc(run->active, capacity * sizeof(struct item *));
@@ -63,7 +65,7 @@ static bool remember_active(struct run *run, struct item *item) {
     return true;
 }
 
-static void forget_active(struct run *run, const struct item *item) {
+static void forget_active(struct job_run *run, const struct item *item) {
     for (size_t i = 0; i < run->active_count; i++) {
         if (run->active[i] == item) {
             run->active[i] = run->active[--run->active_count];
@@ -72,21 +74,14 @@ static void forget_active(struct run *run, const struct item *item) {
     }
 }
 
-static void hand_to_writer(struct run *run, struct item *item) {
+static void hand_to_writer(struct job_run *run, struct item *item) {
     item->finished_ns = clock_now_ns();
     item_queue_push(&run->finished, item);
 }
 
-static void submit(struct run *run, struct item *item) {
+static void submit(struct job_run *run, struct item *item) {
     struct error error;
-    struct engine_request request = {
-        .tokens = item->tokens,
-        .token_count = item->token_count,
-        .max_tokens = (int)item->settings.max_tokens,
-        .sampling = generation_sampling(&item->settings),
-        .key = item->id_hash,
-        .user = item,
-    };
+    struct engine_request request = generation_request(item);
     enum status status = remember_active(run, item)
                              ? engine_submit(run->engine, &request, &item->sequence, &error)
                              : error_no_memory(&error, "a request");
@@ -100,7 +95,7 @@ static void submit(struct run *run, struct item *item) {
 }
 
 /* Take what the reader has ready; wait only when there is nothing to compute. */
-static void take_ready(struct run *run) {
+static void take_ready(struct job_run *run) {
     bool idle = engine_is_idle(run->engine) && order_window_is_empty(&run->window);
     int64_t started_ns = clock_now_ns();
     struct item *item = item_queue_pop(&run->ready, idle ? 100 : 0);
@@ -115,7 +110,7 @@ static void take_ready(struct run *run) {
     }
 }
 
-static void submit_window(struct run *run) {
+static void submit_window(struct job_run *run) {
     size_t wanted = 2 * (size_t)run->job->settings->max_sequences;
     if (engine_waiting_count(run->engine) > 0)
         return;
@@ -126,7 +121,7 @@ static void submit_window(struct run *run) {
 
 /* ---- following ---- */
 
-static void finish_item(struct run *run, struct item *item) {
+static void finish_item(struct job_run *run, struct item *item) {
     item->stats = *engine_stats(item->sequence);
     engine_release(run->engine, item->sequence);
     item->sequence = NULL;
@@ -136,7 +131,7 @@ static void finish_item(struct run *run, struct item *item) {
     hand_to_writer(run, item);
 }
 
-static void follow_event(struct run *run, const struct engine_event *event) {
+static void follow_event(struct job_run *run, const struct engine_event *event) {
     struct item *item = event->user;
     if (event->kind == ENGINE_TOKEN) {
         atomic_fetch_add(&run->job->progress->completion_tokens, 1);
@@ -157,7 +152,7 @@ static void follow_event(struct run *run, const struct engine_event *event) {
 
 /* ---- stopping ---- */
 
-static void drop_item(struct run *run, struct item *item) {
+static void drop_item(struct job_run *run, struct item *item) {
     if (item->sequence)
         engine_release(run->engine, item->sequence);
     item_destroy(item);
@@ -165,7 +160,7 @@ static void drop_item(struct run *run, struct item *item) {
 }
 
 /* After a stop: waiting documents are dropped, running ones too when it must be now. */
-static void drop_unstarted(struct run *run, bool running_too) {
+static void drop_unstarted(struct job_run *run, bool running_too) {
     while (!order_window_is_empty(&run->window))
         drop_item(run, order_window_take(&run->window));
     for (size_t i = run->active_count; i-- > 0;) {
@@ -177,7 +172,7 @@ static void drop_unstarted(struct run *run, bool running_too) {
     }
 }
 
-static void heed_stop(struct run *run) {
+static void heed_stop(struct job_run *run) {
     if (stop_level(run) == JOB_GO_ON && !atomic_load(&run->writer.failed))
         return;
     item_queue_cancel(&run->ready);
@@ -188,18 +183,18 @@ static void heed_stop(struct run *run) {
 
 /* ---- the loop ---- */
 
-static bool is_done(struct run *run) {
+static bool is_done(struct job_run *run) {
     return run->active_count == 0 && order_window_is_empty(&run->window) &&
            item_queue_is_drained(&run->ready);
 }
 
-static void publish_progress(struct run *run) {
+static void publish_progress(struct job_run *run) {
     struct job_progress *progress = run->job->progress;
     atomic_store(&progress->running, (long long)engine_running_count(run->engine));
     atomic_store(&progress->waiting, (long long)engine_waiting_count(run->engine));
 }
 
-static enum status compute_all(struct run *run, struct error *error) {
+static enum status compute_all(struct job_run *run, struct error *error) {
     while (!is_done(run)) {
         heed_stop(run);
         if (stop_level(run) == JOB_GO_ON && !atomic_load(&run->writer.failed)) {
@@ -221,9 +216,9 @@ static enum status compute_all(struct run *run, struct error *error) {
     return STATUS_OK;
 }
 
-static void fill_outcome(struct run *run, struct job_outcome *outcome) {
+static void fill_outcome(struct job_run *run, struct job_outcome *outcome) {
     static const struct reader_totals nothing;
-    const struct reader_totals *reader = run->reader_left ? &nothing : reader_result(run->reader);
+    const struct reader_totals *reader = run->reader_joined ? reader_result(run->reader) : &nothing;
     struct summary *summary = outcome->summary;
     summary->resumed = reader->resumed;
     summary->skipped = reader->skipped;
@@ -237,10 +232,11 @@ static void fill_outcome(struct run *run, struct job_outcome *outcome) {
     outcome->output_failed = atomic_load(&run->writer.failed) && !run->writer.output_closed;
     outcome->output_closed = run->writer.output_closed;
     outcome->read = reader->documents;
+    outcome->resumed_failed = reader->resumed_failed;
     outcome->failed_by_warning = run->writer.failed_by_warning;
 }
 
-static void report_skipped(struct run *run) {
+static void report_skipped(struct job_run *run) {
     struct text message;
     text_init(&message, 1 << 16);
     if (reader_skipped_message(run->reader, &message) && message.length > 0)
@@ -248,73 +244,138 @@ static void report_skipped(struct run *run) {
     text_deinit(&message);
 }
 
+/* ---- opening and closing ---- */
+
 /* A reader that waits for a pipe cannot be woken: after a stop it is left behind, with what it
  * uses, until the process ends. */
-static bool join_reader(struct run *run, pthread_t reader) {
-    if (stop_level(run) == JOB_GO_ON && !atomic_load(&run->writer.failed))
-        return pthread_join(reader, NULL) == 0;
+static void join_reader(struct job_run *run) {
+    if (!run->reader_started || run->reader_joined)
+        return;
+    item_queue_cancel(&run->ready);
+    bool stopped = stop_level(run) != JOB_GO_ON || atomic_load(&run->writer.failed);
     struct timespec deadline;
     clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += 1;
-    return pthread_timedjoin_np(reader, NULL, &deadline) == 0;
+    run->reader_joined = (stopped ? pthread_timedjoin_np(run->reader_thread, NULL, &deadline)
+                                  : pthread_join(run->reader_thread, NULL)) == 0;
 }
 
-static enum status run_threads(struct run *run, struct job_outcome *outcome, struct error *error) {
-    pthread_t reader, writer;
-    if (pthread_create(&writer, NULL, writer_thread, &run->writer) != 0)
-        return error_set(error, STATUS_NO_MEMORY, "cannot start the writing thread");
-    if (pthread_create(&reader, NULL, reader_thread, run->reader) != 0) {
-        item_queue_close(&run->finished);
-        pthread_join(writer, NULL);
+static enum status start_reader(struct job_run *run, struct error *error) {
+    TRY(reader_create(run->job, &run->ready, &run->finished, &run->reader, error));
+    run->reader_started =
+        pthread_create(&run->reader_thread, NULL, reader_thread, run->reader) == 0;
+    if (!run->reader_started)
         return error_set(error, STATUS_NO_MEMORY, "cannot start the reading thread");
-    }
-    enum status status = compute_all(run, error);
-    item_queue_cancel(&run->ready);
-    drop_unstarted(run, true);
-    run->reader_left = !join_reader(run, reader);
-    item_queue_close(&run->finished);
-    pthread_join(writer, NULL);
-    fill_outcome(run, outcome);
-    if (run->reader_left)
-        return status;
-    report_skipped(run);
-    if (status == STATUS_OK && outcome->output_failed) {
-        *error = run->writer.error;
-        return error->status;
-    }
-    if (status == STATUS_OK && reader_result(run->reader)->status != STATUS_OK) {
-        *error = reader_result(run->reader)->error;
-        return error->status;
-    }
-    return status;
+    return STATUS_OK;
 }
 
-static void destroy_run(struct run *run) {
-    writer_deinit(&run->writer);
-    order_window_deinit(&run->window);
-    item_queue_deinit(&run->finished);
-    free(run->active);
-    if (run->reader_left)
-        return;
-    reader_destroy(run->reader);
-    item_queue_deinit(&run->ready);
-    free(run);
-}
-
-enum status job_run(const struct job *job, struct engine *engine, struct job_outcome *outcome,
-                    struct error *error) {
-    struct run *run = calloc(1, sizeof *run);
+enum status job_open(const struct job *job, struct job_run **result, struct error *error) {
+    struct job_run *run = calloc(1, sizeof *run);
     if (!run)
         return error_no_memory(error, "the job");
     run->job = job;
-    run->engine = engine;
     item_queue_init(&run->ready, READY_ITEMS_MAX, READY_BYTES_MAX);
     item_queue_init(&run->finished, FINISHED_ITEMS_MAX, FINISHED_BYTES_MAX);
     order_window_init(&run->window);
-    writer_init(&run->writer, job, &run->finished, outcome->summary);
-    enum status status = reader_create(job, &run->ready, &run->finished, &run->reader, error);
-    if (status == STATUS_OK)
-        status = run_threads(run, outcome, error);
-    destroy_run(run);
+    writer_init(&run->writer, job, &run->finished);
+    enum status status = start_reader(run, error);
+    if (status != STATUS_OK) {
+        job_close(run);
+        return status;
+    }
+    *result = run;
+    return STATUS_OK;
+}
+
+void job_close(struct job_run *run) {
+    if (!run)
+        return;
+    item_queue_cancel(&run->finished);
+    join_reader(run);
+    if (run->reader_started && !run->reader_joined)
+        return;
+    reader_destroy(run->reader);
+    writer_deinit(&run->writer);
+    order_window_deinit(&run->window);
+    item_queue_deinit(&run->ready);
+    item_queue_deinit(&run->finished);
+    free(run->active);
+    free(run);
+}
+
+/* ---- foreseeing ---- */
+
+static enum status fill_window(struct job_run *run, int wait_ms, struct error *error) {
+    int64_t deadline_ns = clock_now_ns() + (int64_t)wait_ms * 1000000;
+    while (!order_window_is_full(&run->window) && !item_queue_is_drained(&run->ready) &&
+           clock_now_ns() < deadline_ns && stop_level(run) == JOB_GO_ON) {
+        struct item *item = item_queue_pop(&run->ready, 10);
+        if (!item || order_window_add(&run->window, item))
+            continue;
+        item_destroy(item);
+        return error_no_memory(error, "the queue");
+    }
+    return STATUS_OK;
+}
+
+static enum status simulate_window(struct job_run *run, struct simulate *simulate,
+                                   struct error *error) {
+    order_window_sort(&run->window);
+    for (size_t i = run->window.count; i-- > 0;) {
+        const struct item *item = run->window.items[i];
+        struct engine_request request = generation_request(item);
+        TRY(simulate_submit(simulate, &request, request.max_tokens, error));
+    }
+    while (simulate_step(simulate))
+        continue;
+    return STATUS_OK;
+}
+
+enum status job_foresee(struct job_run *run, const struct model *model,
+                        const struct engine_options *options, const uint64_t *page_bytes,
+                        int wait_ms, struct job_forecast *forecast, struct error *error) {
+    *forecast = (struct job_forecast){0};
+    TRY(fill_window(run, wait_ms, error));
+    if (!item_queue_is_drained(&run->ready))
+        return STATUS_OK;
+    struct simulate *simulate = NULL;
+    const struct simulate_costs costs = {.step = 1};
+    TRY(simulate_create(model, options, page_bytes, &costs, &simulate, error));
+    enum status status = simulate_window(run, simulate, error);
+    struct simulate_result result;
+    simulate_read(simulate, &result);
+    simulate_destroy(simulate);
+    for (int g = 0; g < model->kv_group_count; g++)
+        forecast->kv_bytes += (uint64_t)result.pages_touched[g] * page_bytes[g];
+    forecast->item_count = (int)run->window.count;
+    forecast->whole = status == STATUS_OK && run->window.count > 0;
     return status;
+}
+
+/* ---- computing ---- */
+
+enum status job_compute(struct job_run *run, struct engine *engine, struct job_outcome *outcome,
+                        struct error *error) {
+    pthread_t writer;
+    run->engine = engine;
+    run->writer.summary = outcome->summary;
+    if (pthread_create(&writer, NULL, writer_thread, &run->writer) != 0)
+        return error_set(error, STATUS_NO_MEMORY, "cannot start the writing thread");
+    enum status status = compute_all(run, error);
+    item_queue_cancel(&run->ready);
+    drop_unstarted(run, true);
+    join_reader(run);
+    item_queue_close(&run->finished);
+    pthread_join(writer, NULL);
+    fill_outcome(run, outcome);
+    if (status != STATUS_OK || !run->reader_joined)
+        return status;
+    report_skipped(run);
+    if (outcome->output_failed)
+        *error = run->writer.error;
+    else if (reader_result(run->reader)->status != STATUS_OK)
+        *error = reader_result(run->reader)->error;
+    else
+        return STATUS_OK;
+    return error->status;
 }

@@ -67,12 +67,32 @@ struct job_outcome {
     bool output_failed;          /* disk full and the like: `error` says what */
     bool output_closed;          /* the pipe's reader has gone */
     long long read;              /* documents met */
+    long long resumed_failed;    /* rows of an earlier run that are errors and stand */
     long long failed_by_warning; /* rows with a --fail-on warning */
 };
 
-/* Run to the end. An error is one that ends the whole job (engine, output); rows written before it
- * stand. */
-enum status job_run(const struct job *job, struct engine *engine, struct job_outcome *outcome,
-                    struct error *error);
+struct job_run;
+
+/* Open the inputs and start reading. Nothing is computed or written yet. */
+enum status job_open(const struct job *job, struct job_run **run, struct error *error);
+
+/* What the queue will need, when all of it is read within `wait_ms` and fits the order window: the
+ * very scheduler of the engine is run on it, for outputs of full length. */
+struct job_forecast {
+    bool whole; /* false: the queue is longer; kv_bytes is not known */
+    uint64_t kv_bytes;
+    int item_count; /* of a whole queue: no more can run at once */
+};
+enum status job_foresee(struct job_run *run, const struct model *model,
+                        const struct engine_options *options, const uint64_t *page_bytes,
+                        int wait_ms, struct job_forecast *forecast, struct error *error);
+
+/* Compute and write everything. An error is one that ends the whole job (engine, output); rows
+ * written before it stand. */
+enum status job_compute(struct job_run *run, struct engine *engine, struct job_outcome *outcome,
+                        struct error *error);
+
+/* Stops the reader where it is. NULL is fine. */
+void job_close(struct job_run *run);
 
 #endif

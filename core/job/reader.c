@@ -213,8 +213,10 @@ static enum verdict check_finished(struct reader *reader, struct item *item) {
     if (!(state & FINISHED_ROW))
         return VERDICT_COMPUTE;
     bool retry = (state & FINISHED_ERROR) && reader->job->settings->retry_errors;
-    if (finished_set_matches(state, item->row_hash) && !retry)
+    if (finished_set_matches(state, item->row_hash) && !retry) {
+        reader->totals.resumed_failed += (state & FINISHED_ERROR) != 0;
         return VERDICT_FINISHED;
+    }
     reader->totals.superseded = true;
     return VERDICT_COMPUTE;
 }

@@ -21,7 +21,8 @@ void reader_run(struct reader *reader);
 struct reader_totals {
     long long documents;
     long long resumed;
-    long long skipped; /* files left out in directories */
+    long long resumed_failed; /* of those, error rows */
+    long long skipped;        /* files left out in directories */
     double read_ms, tokenize_ms;
     bool superseded;    /* a finished document changed and was redone */
     enum status status; /* our own trouble (memory) that ended reading early */

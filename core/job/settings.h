@@ -141,13 +141,13 @@ enum status settings_add_path(struct path_list *list, const char *path, struct a
                               struct error *error);
 
 /* The familiar wrong name's right one ("ctx-size" → "context"), a close spelling, or NULL. */
-const char *settings_suggest(const char *name);
+const char *settings_config_suggest(const char *name);
 /* Only the familiar ones. */
-const char *settings_suggest_familiar(const char *name);
+const char *settings_config_suggest_familiar(const char *name);
 
 /* Options of a YAML job file; `is_set[i]` marks options the command line gave: they win. Inputs
  * listed under `input:` are appended to `inputs`. Unknown keys are errors naming the line. */
-enum status settings_load_config(struct settings *settings, const char *path, const bool *is_set,
+enum status settings_config_load(struct settings *settings, const char *path, const bool *is_set,
                                  struct path_list *inputs, unsigned command, struct arena *arena,
                                  struct error *error);
 

@@ -63,7 +63,7 @@ static int edit_distance(const char *a, const char *b) {
     return row[b_length];
 }
 
-const char *settings_suggest_familiar(const char *name) {
+const char *settings_config_suggest_familiar(const char *name) {
     for (size_t i = 0; i < sizeof familiar / sizeof familiar[0]; i++) {
         if (strcmp(name, familiar[i].theirs) == 0)
             return familiar[i].ours;
@@ -71,8 +71,8 @@ const char *settings_suggest_familiar(const char *name) {
     return NULL;
 }
 
-const char *settings_suggest(const char *name) {
-    const char *ours = settings_suggest_familiar(name);
+const char *settings_config_suggest(const char *name) {
+    const char *ours = settings_config_suggest_familiar(name);
     if (ours)
         return ours;
     const char *closest = NULL;
@@ -119,7 +119,7 @@ static enum status add_inputs(const struct yaml_node *node, struct path_list *in
 }
 
 static enum status unknown_key(const char *key, struct error *error) {
-    const char *suggestion = settings_suggest(key);
+    const char *suggestion = settings_config_suggest(key);
     if (suggestion)
         return error_set(error, STATUS_BAD_INPUT, "unknown key '%s': did you mean '%s'?", key,
                          suggestion);
@@ -157,7 +157,7 @@ static enum status apply_document(struct settings *settings, const struct yaml_n
     return STATUS_OK;
 }
 
-enum status settings_load_config(struct settings *settings, const char *path, const bool *is_set,
+enum status settings_config_load(struct settings *settings, const char *path, const bool *is_set,
                                  struct path_list *inputs, unsigned command, struct arena *arena,
                                  struct error *error) {
     struct file_map map;

@@ -9,9 +9,8 @@
 
 enum { LINE_BYTES_MAX = 0x7fffffff, SYNC_WAIT_MS = 250 };
 
-void writer_init(struct writer *writer, const struct job *job, struct item_queue *finished,
-                 struct summary *summary) {
-    *writer = (struct writer){.job = job, .finished = finished, .summary = summary};
+void writer_init(struct writer *writer, const struct job *job, struct item_queue *finished) {
+    *writer = (struct writer){.job = job, .finished = finished};
     text_init(&writer->line, LINE_BYTES_MAX);
     atomic_init(&writer->failed, false);
 }

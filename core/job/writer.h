@@ -17,8 +17,8 @@ struct writer {
     struct error error;
 };
 
-void writer_init(struct writer *writer, const struct job *job, struct item_queue *finished,
-                 struct summary *summary);
+/* `summary` is set before the thread starts. */
+void writer_init(struct writer *writer, const struct job *job, struct item_queue *finished);
 void writer_deinit(struct writer *writer);
 
 /* Writes until the queue is closed and empty. Run on a thread of its own. */

@@ -38,6 +38,11 @@ static char *row(int id, int index, const char *status, uint64_t document) {
     return line;
 }
 
+static void append_text(char *buffer, size_t bytes, const char *more) {
+    size_t length = strlen(buffer);
+    snprintf(buffer + length, bytes - length, "%s", more);
+}
+
 static void append(struct output_log *log, const char *line) {
     cr_assert_eq(output_log_append(log, view_of(line), &error), STATUS_OK);
 }
@@ -93,7 +98,7 @@ Test(output_log, every_cut_of_the_file_resumes_with_the_whole_rows) {
     char whole[2048] = "";
     size_t ends[4] = {0};
     for (int i = 0; i < 3; i++) {
-        strcat(whole, row(i, i, i == 1 ? "error" : "ok", 64 + 8u * i));
+        append_text(whole, sizeof whole, row(i, i, i == 1 ? "error" : "ok", 64 + 8u * i));
         ends[i + 1] = strlen(whole);
     }
     for (size_t cut = 0; cut <= ends[3]; cut++) {
@@ -174,9 +179,9 @@ Test(output_log, publishing_keeps_the_last_row_of_an_id_and_orders_by_index) {
     cr_assert_eq(output_scan_publish(&log, path, true, &error), STATUS_OK, "%s", error.text);
     char buffer[2048], expected[2048] = "";
     read_all(buffer, sizeof buffer);
-    strcat(expected, row(3, 0, "ok", 24));
-    strcat(expected, row(4, 1, "ok", 32));
-    strcat(expected, row(5, 2, "ok", 8));
+    append_text(expected, sizeof expected, row(3, 0, "ok", 24));
+    append_text(expected, sizeof expected, row(4, 1, "ok", 32));
+    append_text(expected, sizeof expected, row(5, 2, "ok", 8));
     cr_assert_str_eq(buffer, expected);
     output_log_close(&log, &error);
 }

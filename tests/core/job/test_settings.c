@@ -87,11 +87,11 @@ Test(settings, repeated_texts_add_up) {
 }
 
 Test(settings, suggestions_know_other_programs_and_typos) {
-    cr_assert_str_eq(settings_suggest("ctx-size"), "context");
-    cr_assert_str_eq(settings_suggest("n-predict"), "max-tokens");
-    cr_assert_str_eq(settings_suggest("temp"), "temperature");
-    cr_assert_str_eq(settings_suggest("max-tokes"), "max-tokens");
-    cr_assert_null(settings_suggest("zzzzzzzzzz"));
+    cr_assert_str_eq(settings_config_suggest("ctx-size"), "context");
+    cr_assert_str_eq(settings_config_suggest("n-predict"), "max-tokens");
+    cr_assert_str_eq(settings_config_suggest("temp"), "temperature");
+    cr_assert_str_eq(settings_config_suggest("max-tokes"), "max-tokens");
+    cr_assert_null(settings_config_suggest("zzzzzzzzzz"));
 }
 
 static enum status load(const char *yaml, const bool *is_set, struct path_list *inputs) {
@@ -100,7 +100,7 @@ static enum status load(const char *yaml, const bool *is_set, struct path_list *
     cr_assert(fd >= 0 && write(fd, yaml, strlen(yaml)) == (ssize_t)strlen(yaml));
     close(fd);
     enum status status =
-        settings_load_config(&settings, path, is_set, inputs, COMMAND_RUN, &arena, &error);
+        settings_config_load(&settings, path, is_set, inputs, COMMAND_RUN, &arena, &error);
     unlink(path);
     return status;
 }

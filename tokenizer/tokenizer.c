@@ -17,6 +17,23 @@ static const char *const end_names[] = {
 
 enum { END_NAME_COUNT = sizeof end_names / sizeof *end_names };
 
+enum status tokenizer_find_model(struct view name, enum tokenizer_model *model,
+                                 struct error *error) {
+    static const char *const names[] = {
+        [TOKENIZER_BYTE_BPE] = "gpt2",
+        [TOKENIZER_SENTENCEPIECE_BPE] = "llama",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (view_is(name, names[i])) {
+            *model = (enum tokenizer_model)i;
+            return STATUS_OK;
+        }
+    }
+    return error_set(error, STATUS_UNSUPPORTED,
+                     "tokenizer model '%.*s' is not supported; supported: gpt2, llama",
+                     (int)(name.length < 64 ? name.length : 64), name.bytes);
+}
+
 static enum status check_id(const struct tokenizer_source *source, int32_t id, const char *role,
                             struct error *error) {
     if (id < -1 || id >= source->token_count)

@@ -28,6 +28,11 @@ enum token_class {
 
 enum tokenizer_model { TOKENIZER_BYTE_BPE, TOKENIZER_SENTENCEPIECE_BPE };
 
+/* The model by the name that files give it (tokenizer.ggml.model: "gpt2", "llama"); an unknown one
+ * is refused with a list of those known. */
+enum status tokenizer_find_model(struct view name, enum tokenizer_model *model,
+                                 struct error *error);
+
 /* Everything a model file says about its tokenizer; borrowed during tokenizer_create only. */
 struct tokenizer_source {
     enum tokenizer_model model;

@@ -62,7 +62,7 @@ enum status description_read_text(const struct yaml_node *node, const char *what
     return STATUS_OK;
 }
 
-static int find_config(void *context, struct view name) {
+static int find_config(const void *context, struct view name) {
     const struct description *description = context;
     for (int i = 0; i < description->config_count; i++)
         if (view_is(name, description->configs[i].name))
@@ -74,8 +74,7 @@ enum status description_read_expression(const struct description *description,
                                         const struct yaml_node *node, const char *what,
                                         struct expression *expression, struct error *error) {
     const char *text = NULL;
-    struct description view = *description;
-    struct expression_names names = {&view, find_config};
+    struct expression_names names = {description, find_config};
     TRY(description_read_text(node, what, node == NULL ? 0 : node->line, &text, error));
     if (expression_parse(text, &names, expression, error) != STATUS_OK)
         return error_context(error, "line %d: '%s': '%s'", node->line, what, text);

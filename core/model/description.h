@@ -2,19 +2,21 @@
  * possible without a model file. The vocabulary, by top-level key (the files in families/ are
  * examples):
  *
- *   family       the name shown to users
- *   match        {gguf: {general.architecture: NAME or list}}: which files it is for
- *   refuse       metadata key: reason. A file where the key is present and not zero is refused
- *   config       name: {gguf: KEY or list, rows: TENSOR, when: {NAME: NUMBER}, then: EXPRESSION,
- *                default: EXPRESSION}: the first key present, the tensor's rows, the conditional or
- * the plain default. layers, width, heads, kv_heads, head_dim, ffn_width, vocab and context must be
- * there; any other name may be added. Expressions use names further up ropes        name: {pairing:
- * adjacent or halves, dims, base, divisors: SLOT, scaling: {type: KEY, factor, original_context,
- * gain, beta_fast, beta_slow}} layer_kinds  name: {every: N, window: N, rope: NAME}: layer i takes
- * the first kind that fits; every: N fits the N-th, 2N-th, ... layer tensors      slot: {gguf:
- * NAME, shape: [rows, row length] or [length], optional: true or tied_to: SLOT}; slots named
- * layer.* exist once a layer, with {i} in the name ignored      tensor names that may be in the
- * file unused model        ops in order; one entry {layers: [ops]} is repeated for each layer
+ * - family: the name shown to users
+ * - match: {gguf: {general.architecture: NAME or list}}: which files it is for
+ * - refuse: {KEY: REASON, ...}: a file where the metadata key is present and not zero is refused
+ * - config: {NAME: {gguf: KEY or list, rows: TENSOR, when: {NAME: NUMBER}, then: EXPRESSION,
+ *   default: EXPRESSION}, ...}: the first key that is present, else the tensor's rows, else `then`
+ *   when the condition holds, else the default. The names of enum description_known must be there;
+ *   any other may be added. Expressions use names further up.
+ * - ropes: {NAME: {pairing: none, adjacent or halves, dims, base, divisors: SLOT, scaling: {type:
+ *   KEY, factor, original_context, gain, beta_fast, beta_slow}}, ...}
+ * - layer_kinds: {NAME: {every: N, window: N, rope: NAME}, ...}: a layer takes the first kind that
+ *   fits; every: N fits the N-th, 2N-th, ... layer
+ * - tensors: {SLOT: {gguf: NAME, shape: [rows, row length] or [length], optional: true or tied_to:
+ *   SLOT}, ...}; slots named layer.* exist once a layer, with {i} in the name
+ * - ignored: tensor names that may be in the file unused
+ * - model: ops in order; one entry {layers: [ops]} is repeated for each layer
  *
  * In keys {arch} stands for the file's general.architecture. The ops and their attributes are the
  * table in description_ops.c. Anything not in the vocabulary is an error that names the line. */

@@ -24,8 +24,8 @@ struct expression {
 
 /* The names an expression may use, in the order of their values. */
 struct expression_names {
-    void *context;
-    int (*find)(void *context, struct view name); /* index, or -1 */
+    const void *context;
+    int (*find)(const void *context, struct view name); /* index, or -1 */
 };
 
 /* `text` is NUL-terminated and outlives the expression. The error quotes what is wrong. */

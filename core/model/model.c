@@ -145,7 +145,6 @@ void model_close(struct model *model) {
     free(model);
 }
 
-uint64_t model_kv_bytes_per_token(const struct model *model, int kv_group, int element_bytes) {
-    (void)kv_group; /* all groups' layers have the same heads */
+uint64_t model_kv_bytes_per_token(const struct model *model, int element_bytes) {
     return 2 * (uint64_t)model->kv_head_count * (uint64_t)model->head_dim * (uint64_t)element_bytes;
 }

@@ -121,8 +121,7 @@ struct kv_group {
 
 struct model {
     char family[32]; /* description's name: "llama" */
-    char name[128]; /* for rows: file name without .gguf and quant suffix, lower case, blanks to '-'
-                     */
+    char name[128];  /* for rows: model_name_from_path of the file */
     int layer_count;
     int width;
     int head_count;
@@ -150,6 +149,6 @@ enum status model_open(const char *path, const char *architecture_path, struct m
 void model_close(struct model *model);
 
 /* KV bytes per token of one layer: K and V, `element_bytes` each (2 for bf16). */
-uint64_t model_kv_bytes_per_token(const struct model *model, int kv_group, int element_bytes);
+uint64_t model_kv_bytes_per_token(const struct model *model, int element_bytes);
 
 #endif

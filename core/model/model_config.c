@@ -1,6 +1,6 @@
 /* Reads a file's metadata through the config table of a description. Metadata is hostile until
- * checked: each of the known dimensions has a range, chosen so that no product of any three fits
- * less than int64. */
+ * checked: each of the known dimensions has a range, small enough that the product of any two fits
+ * int64. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

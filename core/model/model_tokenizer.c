@@ -160,15 +160,7 @@ static enum status read_model(const struct gguf *gguf, enum tokenizer_model *mod
     TRY(read_name(gguf, key, &name, error));
     if (name.length == 0)
         return error_set(error, STATUS_NOT_FOUND, "the model file has no tokenizer ('%s')", key);
-    if (view_is(name, "gpt2"))
-        *model = TOKENIZER_BYTE_BPE;
-    else if (view_is(name, "llama"))
-        *model = TOKENIZER_SENTENCEPIECE_BPE;
-    else
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "tokenizer model '%.*s' is not supported; supported: gpt2, llama",
-                         (int)(name.length < 64 ? name.length : 64), name.bytes);
-    return STATUS_OK;
+    return tokenizer_find_model(name, model, error);
 }
 
 static enum status read_source(const struct gguf *gguf, struct tokenizer_source *source,

@@ -8,7 +8,7 @@
 static const char *const names[] = {"width", "heads", "head_dim"};
 static const double values[] = {576, 9, 64};
 
-static int find(void *context, struct view name) {
+static int find(const void *context, struct view name) {
     (void)context;
     for (int i = 0; i < 3; i++)
         if (view_is(name, names[i]))

@@ -162,7 +162,7 @@ Test(model, a_small_llama_is_compiled_in_full) {
     int64_t layer = 2 * 32 + 2 * 32 * 32 + 2 * 32 * 16 + 3 * 32 * 48;
     cr_expect_eq(model->parameter_count, 16 * 32 + 32 + 2 * layer);
     cr_expect_eq(model->weight_bytes, 4 * (uint64_t)model->parameter_count);
-    cr_expect_eq(model_kv_bytes_per_token(model, 0, 2), 2u * 2 * 8 * 2);
+    cr_expect_eq(model_kv_bytes_per_token(model, 2), 2u * 2 * 8 * 2);
     model_close(model);
 }
 

@@ -21,12 +21,12 @@ static struct tokenizer *open_tokenizer(const char *variable, const char *name) 
     char path[PATH_BYTES];
     const char *folder = getenv(variable);
     if (!folder) {
-        cr_log_warn("SKIPPED: %s is not set: no ids of '%s' are compared", variable, name);
+        fprintf(stderr, "SKIPPED: %s is not set: no ids of '%s' are compared\n", variable, name);
         cr_skip_test("%s is not set", variable);
     }
     snprintf(path, sizeof path, "%s/%s.gguf", folder, name);
     if (access(path, R_OK) != 0) {
-        cr_log_warn("SKIPPED: there is no '%s'", path);
+        fprintf(stderr, "SKIPPED: there is no '%s'\n", path);
         cr_skip_test("no '%s'", path);
     }
     struct gguf *gguf;

@@ -6,14 +6,7 @@
 
 #include "core/kernels/kernels_variants.h"
 #include "core/kernels/tile_layout.h"
-
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-#if defined(__clang__)
-#define UNROLL(n) _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL_TEXT(text) _Pragma(#text)
-#define UNROLL(n) UNROLL_TEXT(GCC unroll n)
-#endif
+#include "core/kernels/unroll.h"
 
 enum {
     ROWS = 6,

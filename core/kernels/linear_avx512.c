@@ -26,17 +26,8 @@ static void multiply(const void *rows, size_t row_stride, int row_count, const v
                      bool accumulate) {
     static void (*const run[])(const struct multiply_block *, int) = {multiply_16, multiply_32,
                                                                       multiply_48, multiply_64};
-    struct multiply_block block = {
-        .rows = rows,
-        .row_stride = row_stride,
-        .panel = panel,
-        .panel_stride = (size_t)panel_columns * sizeof(float),
-        .steps = k,
-        .out = out,
-        .out_stride = out_stride,
-        .accumulate = accumulate,
-    };
-    multiply_columns(block, row_count, column_count, run);
+    multiply_panel(rows, row_stride, row_count, panel, panel_columns, k, out, out_stride,
+                   column_count, accumulate, run);
 }
 
 /* Two vectors hold 8 + 8 columns of an even and an odd input: part them. */
@@ -86,24 +77,10 @@ ALWAYS_INLINE void take_pair(struct multiply_few *few, const __m512 *values, int
     few->rows += 2 * sizeof(float);
 }
 
-MULTIPLY_FEW_DEFINE(multiply_few_1, 1, take_pair)
-MULTIPLY_FEW_DEFINE(multiply_few_2, 2, take_pair)
-MULTIPLY_FEW_DEFINE(multiply_few_3, 3, take_pair)
-MULTIPLY_FEW_DEFINE(multiply_few_4, 4, take_pair)
-
-static void multiply_few(const struct tile *tile, int block, const void *rows, size_t row_stride,
-                         int row_count, float *out, size_t out_stride) {
-    static void (*const run[])(const struct tile *, int, const void *, size_t, float *, size_t) = {
-        multiply_few_1, multiply_few_2, multiply_few_3, multiply_few_4};
-    run[row_count - 1](tile, block, rows, row_stride, out, out_stride);
-}
+MULTIPLY_FEW_OP(take_pair)
 
 static uint64_t spin(int rounds, float *sink) {
     return 2 * multiply_spin(rounds, sink, product);
-}
-
-static uint64_t read_all(const void *bytes, size_t byte_count) {
-    return multiply_read(bytes, byte_count);
 }
 
 const struct linear_kernels linear_avx512 = {
@@ -116,5 +93,5 @@ const struct linear_kernels linear_avx512 = {
     .multiply_few = multiply_few,
     .chunk = 1024,
     .spin = spin,
-    .read = read_all,
+    .read = multiply_read,
 };

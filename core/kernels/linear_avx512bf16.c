@@ -33,17 +33,8 @@ static void multiply(const void *rows, size_t row_stride, int row_count, const v
                      bool accumulate) {
     static void (*const run[])(const struct multiply_block *, int) = {multiply_16, multiply_32,
                                                                       multiply_48, multiply_64};
-    struct multiply_block block = {
-        .rows = rows,
-        .row_stride = row_stride,
-        .panel = panel,
-        .panel_stride = 2 * (size_t)panel_columns * sizeof(uint16_t),
-        .steps = k / 2,
-        .out = out,
-        .out_stride = out_stride,
-        .accumulate = accumulate,
-    };
-    multiply_columns(block, row_count, column_count, run);
+    multiply_panel(rows, row_stride, row_count, panel, panel_columns, k / 2, out, out_stride,
+                   column_count, accumulate, run);
 }
 
 /* Four vectors of 16 columns × a pair. */
@@ -84,24 +75,10 @@ ALWAYS_INLINE void take_pair(struct multiply_few *few, const __m512 *values, int
     few->rows += 2 * sizeof(uint16_t);
 }
 
-MULTIPLY_FEW_DEFINE(multiply_few_1, 1, take_pair)
-MULTIPLY_FEW_DEFINE(multiply_few_2, 2, take_pair)
-MULTIPLY_FEW_DEFINE(multiply_few_3, 3, take_pair)
-MULTIPLY_FEW_DEFINE(multiply_few_4, 4, take_pair)
-
-static void multiply_few(const struct tile *tile, int block, const void *rows, size_t row_stride,
-                         int row_count, float *out, size_t out_stride) {
-    static void (*const run[])(const struct tile *, int, const void *, size_t, float *, size_t) = {
-        multiply_few_1, multiply_few_2, multiply_few_3, multiply_few_4};
-    run[row_count - 1](tile, block, rows, row_stride, out, out_stride);
-}
+MULTIPLY_FEW_OP(take_pair)
 
 static uint64_t spin(int rounds, float *sink) {
     return 4 * multiply_spin(rounds, sink, product);
-}
-
-static uint64_t read_all(const void *bytes, size_t byte_count) {
-    return multiply_read(bytes, byte_count);
 }
 
 const struct linear_kernels linear_avx512bf16 = {
@@ -114,5 +91,5 @@ const struct linear_kernels linear_avx512bf16 = {
     .multiply_few = multiply_few,
     .chunk = 2048,
     .spin = spin,
-    .read = read_all,
+    .read = multiply_read,
 };

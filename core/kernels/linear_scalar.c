@@ -5,8 +5,7 @@
 
 #include "core/kernels/kernels_variants.h"
 #include "core/kernels/tile_layout.h"
-
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#include "core/kernels/unroll.h"
 
 enum {
     STRIP = 16,     /* columns summed at a time: four SSE registers */

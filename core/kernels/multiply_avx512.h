@@ -21,6 +21,12 @@ struct multiply_block {
     bool accumulate;
 };
 
+ALWAYS_INLINE __m512i multiply_broadcast(const char *element) {
+    int bits;
+    memcpy(&bits, element, sizeof bits);
+    return _mm512_set1_epi32(bits);
+}
+
 ALWAYS_INLINE void multiply_rows(const struct multiply_block *block, const int row_count,
                                  const int vector_count,
                                  __m512 (*product)(__m512 sum, __m512i row, __m512i panel)) {
@@ -41,9 +47,7 @@ ALWAYS_INLINE void multiply_rows(const struct multiply_block *block, const int r
             columns[v] = _mm512_loadu_si512(panel + 64 * v);
         UNROLL(6)
         for (int r = 0; r < row_count; r++) {
-            int element;
-            memcpy(&element, row + (size_t)r * block->row_stride, sizeof element);
-            __m512i broadcast = _mm512_set1_epi32(element);
+            __m512i broadcast = multiply_broadcast(row + (size_t)r * block->row_stride);
             UNROLL(4)
             for (int v = 0; v < vector_count; v++)
                 sums[r][v] = product(sums[r][v], broadcast, columns[v]);
@@ -104,6 +108,24 @@ ALWAYS_INLINE void multiply_columns(struct multiply_block block, int row_count, 
     }
 }
 
+/* The op `multiply` of kernels.h in `steps` steps of 32 bits a row; run as of multiply_columns. */
+ALWAYS_INLINE void multiply_panel(const void *rows, size_t row_stride, int row_count,
+                                  const void *panel, int panel_columns, int steps, float *out,
+                                  size_t out_stride, int column_count, bool accumulate,
+                                  void (*const *run)(const struct multiply_block *, int)) {
+    const struct multiply_block block = {
+        .rows = rows,
+        .row_stride = row_stride,
+        .panel = panel,
+        .panel_stride = (size_t)panel_columns * sizeof(float),
+        .steps = steps,
+        .out = out,
+        .out_stride = out_stride,
+        .accumulate = accumulate,
+    };
+    multiply_columns(block, row_count, column_count, run);
+}
+
 /* A few rows straight from the decoder: the sums of 64 columns stay in registers over the whole k
  * and no panel is written. The same products in the same order as multiply_rows, so the same bits.
  */
@@ -123,12 +145,6 @@ ALWAYS_INLINE void multiply_few_store(const struct multiply_few *few, int row_co
     }
 }
 
-ALWAYS_INLINE __m512i multiply_broadcast(const char *element) {
-    int bits;
-    memcpy(&bits, element, sizeof bits);
-    return _mm512_set1_epi32(bits);
-}
-
 /* Defines NAME for a constant number of rows; TAKE(sink, values, rows) consumes one pair. */
 #define MULTIPLY_FEW_DEFINE(NAME, ROWS, TAKE)                                                 \
     ALWAYS_INLINE void NAME##_take(void *sink, const __m512 *values) {                        \
@@ -139,6 +155,20 @@ ALWAYS_INLINE __m512i multiply_broadcast(const char *element) {
         struct multiply_few few = {.rows = rows, .row_stride = row_stride};                   \
         unpack_tile(tile, block, 0, tile->in, &few, NAME##_take);                             \
         multiply_few_store(&few, ROWS, out, out_stride);                                      \
+    }
+
+/* The op `multiply_few` of kernels.h. */
+#define MULTIPLY_FEW_OP(TAKE)                                                                   \
+    MULTIPLY_FEW_DEFINE(multiply_few_1, 1, TAKE)                                                \
+    MULTIPLY_FEW_DEFINE(multiply_few_2, 2, TAKE)                                                \
+    MULTIPLY_FEW_DEFINE(multiply_few_3, 3, TAKE)                                                \
+    MULTIPLY_FEW_DEFINE(multiply_few_4, 4, TAKE)                                                \
+    static void multiply_few(const struct tile *tile, int block, const void *rows,              \
+                             size_t row_stride, int row_count, float *out, size_t out_stride) { \
+        static void (*const run[])(const struct tile *, int, const void *, size_t, float *,     \
+                                   size_t) = {multiply_few_1, multiply_few_2, multiply_few_3,   \
+                                              multiply_few_4};                                  \
+        run[row_count - 1](tile, block, rows, row_stride, out, out_stride);                     \
     }
 
 /* Ceiling of the unit: 24 sums in registers, no memory. Returns the products done per lane of 16.
@@ -164,7 +194,8 @@ ALWAYS_INLINE uint64_t multiply_spin(int rounds, float *sink,
     return (uint64_t)rounds * 24 * TILE_LANES;
 }
 
-ALWAYS_INLINE uint64_t multiply_read(const void *bytes, size_t byte_count) {
+/* The op `read` of kernels.h. */
+static inline uint64_t multiply_read(const void *bytes, size_t byte_count) {
     const char *in = bytes;
     __m512i sums[8];
     UNROLL(8)

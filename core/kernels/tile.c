@@ -11,8 +11,7 @@
 #include <sys/mman.h>
 
 #include "core/kernels/tile_layout.h"
-
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#include "core/kernels/unroll.h"
 
 enum {
     HUGE_PAGE_BYTES = 1 << 21,

@@ -13,8 +13,8 @@
 
 struct tile; /* layout in tile_layout.h, for the kernels of this folder only */
 
-/* Bytes tile_pack will take for outputs of these parts: all [rows][in] with the same `in`. Parts
- * may differ in type: each part is padded to whole column blocks of its own. */
+/* Bytes that a set of these parts takes: all [rows][in] with the same `in`. Parts may differ in
+ * type: each part is padded to whole column blocks of its own. */
 uint64_t tile_bytes(const struct tensor *const *parts, int part_count);
 
 /* Column blocks of the packed parts, and where each part's columns begin in the concatenated
@@ -37,10 +37,12 @@ struct tile_block {
     int out_count;
 };
 
-/* Pack parts side by side. `block_first`..: packing may be spread over threads by column blocks. */
+/* Memory for the parts side by side; nothing is packed yet. Parts of different row lengths or too
+ * large are refused. */
 enum status tile_set_create(struct tile_set *set, const struct tensor *const *parts, int part_count,
                             struct error *error);
-/* Fill column block `block`: independent of all others, so callers may run blocks in parallel. */
+/* Pack column block `block` of the set's own parts: independent of all others, so callers may run
+ * blocks in parallel. */
 void tile_set_pack_block(const struct tile_set *set, const struct tensor *const *parts, int block);
 struct tile_block tile_set_block(const struct tile_set *set, int block);
 void tile_set_destroy(struct tile_set *set);

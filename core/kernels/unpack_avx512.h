@@ -10,14 +10,7 @@
 #include <string.h>
 
 #include "core/kernels/tile_layout.h"
-
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-#if defined(__clang__)
-#define UNROLL(n) _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL_TEXT(text) _Pragma(#text)
-#define UNROLL(n) UNROLL_TEXT(GCC unroll n)
-#endif
+#include "core/kernels/unroll.h"
 
 /* Scale and minimum (with the offset folded in) in lane order: each column twice. */
 struct unpack_group {

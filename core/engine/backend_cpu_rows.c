@@ -1,6 +1,8 @@
 /* The ops that work on each row alone: embedding, norms, the gate and the residual sum. */
 #include "core/engine/backend_cpu_state.h"
 
+#include "core/weights/gguf.h"
+
 struct rows_op {
     struct backend_cpu *cpu;
     const struct op_embed *embed;
@@ -27,11 +29,23 @@ static void embed_rows(void *context, int first, int end) {
     }
 }
 
+/* Each row read maps its neighbourhood of the file too: given back now and then, so that a large
+ * table does not become resident bit by bit. Reading again costs a minor fault a row. */
+static void forget_embedding(struct backend_cpu *cpu, const struct tensor *table) {
+    enum { ROWS_BETWEEN = 256 };
+    cpu->embedded_rows += cpu->plan->row_count;
+    if (cpu->embedded_rows < ROWS_BETWEEN || cpu->model->gguf == NULL)
+        return;
+    cpu->embedded_rows = 0;
+    gguf_forget_tensor(cpu->model->gguf, table);
+}
+
 void backend_cpu_rows_embed(struct backend *backend, const struct op_embed *embed) {
     struct backend_cpu *cpu = backend_cpu_of(backend);
     struct rows_op op = {
         .cpu = cpu, .embed = embed, .to = cpu->scratch.activations[ACTIVATION_RESIDUAL]};
     run(&op, embed_rows, (size_t)cpu->model->width);
+    forget_embedding(cpu, embed->table);
 }
 
 static void norm_rows(void *context, int first, int end) {

@@ -32,21 +32,48 @@ uint64_t backend_cpu_weights_bytes(const struct model *model) {
 struct packing {
     const struct tile_set *set;
     const struct linear *linear;
+    int block_first;
 };
+
+/* Column blocks packed between two times that the file's pages are given back: what is resident
+ * twice stays small, however wide the vocabulary. */
+enum { ROUND_BLOCKS = 128 };
 
 static void pack_block(void *context, int task, int worker) {
     (void)worker;
     const struct packing *packing = context;
-    tile_set_pack_block(packing->set, packing->linear->parts, task);
+    tile_set_pack_block(packing->set, packing->linear->parts, packing->block_first + task);
+}
+
+/* The rows of each part that blocks [first, first + count) have copied. */
+static void forget_round(const struct backend_cpu *cpu, const struct packing *packing, int count) {
+    const struct gguf *gguf = cpu->model->gguf;
+    int part_first = 0;
+    struct tile_block begin = tile_set_block(packing->set, packing->block_first);
+    struct tile_block end = tile_set_block(packing->set, packing->block_first + count - 1);
+    for (int i = 0; i < packing->linear->part_count; i++) {
+        const struct tensor *part = packing->linear->parts[i];
+        int part_end = part_first + (int)part->row_count;
+        int low = begin.out_first > part_first ? begin.out_first : part_first;
+        int high =
+            end.out_first + end.out_count < part_end ? end.out_first + end.out_count : part_end;
+        if (low < high)
+            gguf_forget_rows(gguf, part, (uint64_t)(low - part_first), (uint64_t)(high - low));
+        part_first = part_end;
+    }
 }
 
 static enum status pack(struct backend_cpu *cpu, const struct linear *linear, struct error *error) {
     struct tile_set *set = &cpu->tiles[linear->id];
     TRY(tile_set_create(set, linear->parts, linear->part_count, error));
-    struct packing packing = {set, linear};
-    thread_pool_run(cpu->pool, set->block_count, pack_block, &packing);
-    for (int i = 0; i < linear->part_count && cpu->model->gguf != NULL; i++)
-        gguf_forget_tensor(cpu->model->gguf, linear->parts[i]);
+    for (int first = 0; first < set->block_count; first += ROUND_BLOCKS) {
+        struct packing packing = {set, linear, first};
+        int left = set->block_count - first;
+        int count = left < ROUND_BLOCKS ? left : ROUND_BLOCKS;
+        thread_pool_run(cpu->pool, count, pack_block, &packing);
+        if (cpu->model->gguf != NULL)
+            forget_round(cpu, &packing, count);
+    }
     return STATUS_OK;
 }
 

@@ -148,16 +148,18 @@ static enum status refuse(const struct budget *budget, uint64_t one, int context
         (double)budget->kv_bytes / 1e6, (double)budget->available_bytes / 1e6);
 }
 
-/* The vocabulary's strings, tables and merges, the queues and the code itself. */
-static uint64_t program_bytes_of(const struct model *model) {
-    return (UINT64_C(20) << 20) + (uint64_t)model->vocab_count * 300;
+/* What is resident before weights are touched (vocabulary, code, the queue read so far), and room
+ * for queues, stacks and rows to come. */
+static uint64_t program_bytes_now(void) {
+    const uint64_t room = UINT64_C(20) << 20;
+    return read_field("/proc/self/status", "VmRSS:") * 1024 + room;
 }
 
 enum status budget_plan(const struct settings *settings, const struct model *model,
                         const struct backend *backend, int context, struct budget *budget,
                         struct error *error) {
     *budget = (struct budget){.available_bytes = budget_available_bytes(),
-                              .program_bytes = program_bytes_of(model)};
+                              .program_bytes = program_bytes_now()};
     struct backend_limits limits = limits_of(settings, model, context);
     budget->memory = backend->ops->memory(backend, model, &limits);
     uint64_t fixed = budget->memory.weights + budget->memory.scratch + budget->program_bytes;

@@ -192,14 +192,19 @@ const char *gguf_file_path(const struct gguf *gguf, size_t index) {
     return index < gguf->shard_count ? gguf->shards[index].path : NULL;
 }
 
-void gguf_forget_tensor(const struct gguf *gguf, const struct tensor *tensor) {
+void gguf_forget_rows(const struct gguf *gguf, const struct tensor *tensor, uint64_t row_first,
+                      uint64_t row_count) {
+    uintptr_t place = (uintptr_t)tensor->bytes + row_first * tensor->row_bytes;
     for (size_t i = 0; i < gguf->shard_count; i++) {
         const struct file_map *map = &gguf->shards[i].map;
         uintptr_t start = (uintptr_t)map->bytes;
-        uintptr_t place = (uintptr_t)tensor->bytes;
         if (map->bytes && place >= start && place - start < map->length) {
-            file_map_forget(map, place - start, tensor->byte_count);
+            file_map_forget(map, place - start, row_count * tensor->row_bytes);
             return;
         }
     }
+}
+
+void gguf_forget_tensor(const struct gguf *gguf, const struct tensor *tensor) {
+    gguf_forget_rows(gguf, tensor, 0, tensor->row_count);
 }

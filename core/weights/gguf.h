@@ -62,5 +62,7 @@ const char *gguf_file_path(const struct gguf *gguf, size_t index);
 
 /* A tensor's bytes were copied elsewhere: its pages need not stay in memory. */
 void gguf_forget_tensor(const struct gguf *gguf, const struct tensor *tensor);
+void gguf_forget_rows(const struct gguf *gguf, const struct tensor *tensor, uint64_t row_first,
+                      uint64_t row_count);
 
 #endif

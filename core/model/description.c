@@ -112,12 +112,13 @@ enum status description_read_choice(const struct yaml_node *node, const char *wh
                      list_names(names, list, sizeof list));
 }
 
-/* A list of texts, or one text that stands for a list of one. */
-static enum status read_texts(const struct yaml_node *node, const char *what, struct arena *arena,
-                              const char ***texts, size_t *count, struct error *error) {
+enum status description_read_texts(const struct yaml_node *node, const char *what,
+                                   struct arena *arena, const char ***texts, size_t *count,
+                                   struct error *error) {
     bool single = node->kind == YAML_SCALAR;
-    if (!single)
-        TRY(expect_kind(node, YAML_SEQUENCE, what, error));
+    if (node->kind == YAML_MAPPING)
+        return error_set(error, STATUS_BAD_INPUT, "line %d: '%s' must be a text or a list of texts",
+                         node->line, what);
     *count = single ? 1 : node->count;
     *texts = arena_calloc(arena, *count + 1, sizeof **texts);
     if (*texts == NULL)
@@ -141,8 +142,8 @@ static enum status parse_match(struct description *description, const struct yam
     const struct yaml_node *names = yaml_find(gguf, "general.architecture");
     if (names == NULL)
         return STATUS_OK;
-    return read_texts(names, "general.architecture", arena, &description->architectures,
-                      &description->architecture_count, error);
+    return description_read_texts(names, "general.architecture", arena, &description->architectures,
+                                  &description->architecture_count, error);
 }
 
 static enum status parse_refuse(struct description *description, const struct yaml_node *node,
@@ -304,8 +305,8 @@ static enum status parse_root(struct description *description, const struct yaml
         TRY(parse_refuse(description, refuse, arena, error));
     const struct yaml_node *ignored = yaml_find(root, "ignored");
     if (ignored != NULL)
-        TRY(read_texts(ignored, "ignored", arena, &description->ignored,
-                       &description->ignored_count, error));
+        TRY(description_read_texts(ignored, "ignored", arena, &description->ignored,
+                                   &description->ignored_count, error));
     return parse_required(description, root, arena, error);
 }
 

@@ -167,6 +167,10 @@ enum status description_check_keys(const struct yaml_node *node, const char *wha
 /* A scalar's text. `node` may be NULL: then `what` at `line` is missing. */
 enum status description_read_text(const struct yaml_node *node, const char *what, int line,
                                   const char **text, struct error *error);
+/* A list of texts, or one text that stands for a list of one. */
+enum status description_read_texts(const struct yaml_node *node, const char *what,
+                                   struct arena *arena, const char ***texts, size_t *count,
+                                   struct error *error);
 enum status description_read_expression(const struct description *description,
                                         const struct yaml_node *node, const char *what,
                                         struct expression *expression, struct error *error);

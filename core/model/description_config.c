@@ -5,23 +5,6 @@
 
 #include "core/model/description.h"
 
-static enum status read_keys(struct description_config *config, const struct yaml_node *node,
-                             struct arena *arena, struct error *error) {
-    bool single = node->kind == YAML_SCALAR;
-    if (node->kind == YAML_MAPPING)
-        return error_set(error, STATUS_BAD_INPUT, "line %d: 'gguf' must be a key or a list of keys",
-                         node->line);
-    config->key_count = single ? 1 : node->count;
-    config->keys = arena_calloc(arena, config->key_count + 1, sizeof *config->keys);
-    if (config->keys == NULL)
-        return error_no_memory(error, "a model description");
-    for (size_t i = 0; i < config->key_count; i++) {
-        const struct yaml_node *item = single ? node : node->values[i];
-        TRY(description_read_text(item, "gguf", item->line, &config->keys[i], error));
-    }
-    return STATUS_OK;
-}
-
 /* when: {NAME: NUMBER} with then: EXPRESSION. */
 static enum status read_case(const struct description *description,
                              struct description_config *config, const struct yaml_node *when,
@@ -56,7 +39,7 @@ static enum status parse_entry(const struct description *description,
         return error_set(error, STATUS_BAD_INPUT, "line %d: '%s' needs gguf, rows or default",
                          node->line, config->name);
     if (gguf != NULL)
-        TRY(read_keys(config, gguf, arena, error));
+        TRY(description_read_texts(gguf, "gguf", arena, &config->keys, &config->key_count, error));
     if (rows != NULL)
         TRY(description_read_text(rows, "rows", rows->line, &config->rows_of, error));
     TRY(read_case(description, config, yaml_find(node, "when"), yaml_find(node, "then"), error));

@@ -128,7 +128,8 @@ Test(description, slips_in_config) {
     static const struct slip slips[] = {
         {"{gguf: \"{arch}.block_count\"}", "{ggml: x}", "config entry has no key 'ggml'", 0},
         {"{gguf: \"{arch}.block_count\"}", "{}", "'layers' needs gguf, rows or default", 0},
-        {"{gguf: \"{arch}.block_count\"}", "{gguf: {a: b}}", "must be a text or a list of texts", 0},
+        {"{gguf: \"{arch}.block_count\"}", "{gguf: {a: b}}", "must be a text or a list of texts",
+         0},
         {"{gguf: \"{arch}.block_count\"}", "block_count", "a config entry must be a mapping", 0},
         {"default: width / heads", "default: width / depth", "'depth' is not in the config", 0},
         {"default: heads", "default: head_dim", "'head_dim' is not in the config above", 0},

@@ -87,10 +87,10 @@ static enum status prepare_backend(struct verify_command *command, struct backen
 
 static enum status compare(struct verify_command *command, struct error *error) {
     struct runtime *runtime = &command->runtime;
-    bool int8 = runtime->settings->kv_dtype == KV_CHOICE_INT8;
+    enum kv_type kv_type = runtime_engine_options(runtime).kv_type;
     TRY(runtime_create_backend(runtime, DEVICE_REFERENCE, &command->reference, error));
     TRY(prepare_backend(command, command->reference, KV_F64, error));
-    TRY(prepare_backend(command, runtime->backend, int8 ? KV_INT8 : KV_BF16, error));
+    TRY(prepare_backend(command, runtime->backend, kv_type, error));
     verify_init(&command->verify, runtime->model->vocab_count);
     command->verify_ready = true;
     struct verify_pair pair = {runtime->model, command->reference, runtime->backend};

@@ -40,8 +40,8 @@ static void note_longest(struct plan_report *report, const struct item *item) {
     for (int i = last; i > place; i--)
         report->longest[i] = report->longest[i - 1];
     report->longest[place].tokens = item->token_count;
-    snprintf(report->longest[place].id, sizeof report->longest[place].id, "%.95s",
-             item->document.id_json);
+    document_short_id(item->document.id_json, report->longest[place].id,
+                      sizeof report->longest[place].id);
 }
 
 static bool is_wanted(const struct plan_run *run, const struct item *item) {

@@ -217,7 +217,8 @@ enum status yaml_parse(const char *bytes, size_t length, struct arena *arena,
     if (!yaml_parser_initialize(&reader.parser))
         return error_no_memory(error, "YAML");
     yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&reader.parser, (const unsigned char *)bytes, length);
+    yaml_parser_set_input_string(&reader.parser, (const unsigned char *)(bytes ? bytes : ""),
+                                 length);
     enum status status = read_document(&reader, root);
     yaml_parser_delete(&reader.parser);
     if (status != STATUS_OK)

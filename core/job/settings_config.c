@@ -120,7 +120,7 @@ static enum status add_inputs(const struct yaml_node *node, struct path_list *in
 
 static enum status unknown_key(const char *key, struct error *error) {
     const char *suggestion = settings_config_suggest(key);
-    if (suggestion)
+    if (suggestion && strcmp(suggestion, key) != 0)
         return error_set(error, STATUS_BAD_INPUT, "unknown key '%s': did you mean '%s'?", key,
                          suggestion);
     return error_set(error, STATUS_BAD_INPUT, "unknown key '%s'", key);

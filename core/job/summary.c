@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/job/document.h"
+
 static const double BUCKET_GROWTH = 1.01;
 static const double SMALLEST_MS = 1e-3;
 
@@ -47,7 +49,7 @@ static void note_slowest(struct summary *summary, const struct row *row) {
     for (int i = last; i > place; i--)
         summary->slowest[i] = summary->slowest[i - 1];
     summary->slowest[place].latency_ms = latency;
-    snprintf(summary->slowest[place].id, sizeof summary->slowest[place].id, "%.95s", row->id_json);
+    document_short_id(row->id_json, summary->slowest[place].id, sizeof summary->slowest[place].id);
 }
 
 static void note_error(struct summary *summary, const struct row *row) {
@@ -55,8 +57,10 @@ static void note_error(struct summary *summary, const struct row *row) {
     for (size_t i = 0; i < codes_error_count(); i++)
         summary->errors[i] += strcmp(codes_error_at(i)->name, row->error_code) == 0;
     if (summary->reason_count < 3) {
+        char id[80];
         char *reason = summary->first_reasons[summary->reason_count++];
-        snprintf(reason, sizeof summary->first_reasons[0], "%.80s: %.160s", row->id_json,
+        document_short_id(row->id_json, id, sizeof id);
+        snprintf(reason, sizeof summary->first_reasons[0], "%s: %s: %.140s", row->error_code, id,
                  row->error_message);
     }
 }

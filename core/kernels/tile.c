@@ -66,13 +66,15 @@ static enum status check_parts(const struct tensor *const *parts, int part_count
     return STATUS_OK;
 }
 
-/* Large sets begin on a huge page; asking for one before the first touch is what makes it count. */
+/* Large sets begin on a huge page; asking for one before the first touch is what makes it count.
+ * The rest behind the last whole huge page is left to small ones: a hundred sets would waste as
+ * many megabytes. */
 static void *allocate(size_t bytes) {
     size_t alignment = bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : SMALL_ALIGNMENT;
     size_t rounded = (bytes + alignment - 1) / alignment * alignment;
     void *memory = aligned_alloc(alignment, rounded);
     if (memory != NULL && alignment == HUGE_PAGE_BYTES)
-        (void)madvise(memory, rounded, MADV_HUGEPAGE);
+        (void)madvise(memory, bytes / alignment * alignment, MADV_HUGEPAGE);
     return memory;
 }
 

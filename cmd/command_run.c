@@ -70,6 +70,38 @@ static enum status prepare_ordered(struct run_command *run, struct error *error)
     return STATUS_OK;
 }
 
+/* Whether the summary can be written is known before the work, not after it. */
+static enum status check_summary(const struct settings *settings, struct error *error) {
+    if (!settings->summary)
+        return STATUS_OK;
+    FILE *file = fopen(settings->summary, "ae");
+    if (!file)
+        return error_set_errno(error, STATUS_IO, errno, "cannot write '%s'", settings->summary);
+    fclose(file);
+    return STATUS_OK;
+}
+
+/* What this run writes is not read as its documents, and not overwritten by its other outputs. */
+static enum status check_own(struct run_command *run, struct error *error) {
+    const struct settings *settings = run->runtime.settings;
+    struct input_own *own = &run->job.own;
+    input_own_add_descriptor(own, STDOUT_FILENO);
+    input_own_add_descriptor(own, STDERR_FILENO);
+    input_own_add(own, settings->output);
+    input_own_add(own, settings->output ? run->output_path.bytes : NULL);
+    input_own_add(own, settings->errors);
+    if (settings->summary && input_own_has_path(own, settings->summary))
+        return error_set(error, STATUS_BAD_INPUT, "--summary '%s' is the output, too",
+                         settings->summary);
+    input_own_add(own, settings->summary);
+    for (int i = 0; i < run->inputs.count; i++) {
+        if (input_own_has_path(own, run->inputs.items[i]))
+            return error_set(error, STATUS_BAD_INPUT, "'%s' is an input and an output",
+                             run->inputs.items[i]);
+    }
+    return STATUS_OK;
+}
+
 static enum status open_outputs(struct run_command *run, struct error *error) {
     const struct settings *settings = run->runtime.settings;
     TRY(choose_log_path(run, error));
@@ -77,7 +109,8 @@ static enum status open_outputs(struct run_command *run, struct error *error) {
     TRY(output_log_open(&run->output, run->output_path.bytes, mode_of(settings), error));
     if (settings->errors)
         TRY(output_log_open(&run->errors, settings->errors, mode_of(settings), error));
-    return STATUS_OK;
+    TRY(check_summary(settings, error));
+    return check_own(run, error);
 }
 
 static enum status scan_output(struct run_command *run, struct error *error) {
@@ -90,17 +123,6 @@ static enum status scan_output(struct run_command *run, struct error *error) {
     log_write(&run->runtime.log, LOG_INFO, "resuming: %lld rows are there, %lld of them errors%s",
               run->scan.rows, run->scan.errors,
               run->scan.torn_bytes > 0 ? "; a torn last line was cut off" : "");
-    return STATUS_OK;
-}
-
-/* Whether the summary can be written is known before the work, not after it. */
-static enum status check_summary(const struct settings *settings, struct error *error) {
-    if (!settings->summary)
-        return STATUS_OK;
-    FILE *file = fopen(settings->summary, "ae");
-    if (!file)
-        return error_set_errno(error, STATUS_IO, errno, "cannot write '%s'", settings->summary);
-    fclose(file);
     return STATUS_OK;
 }
 
@@ -132,7 +154,6 @@ static enum status prepare(struct run_command *run, const struct path_list *inpu
     TRY(model_id_sha256(run->runtime.model->gguf, run->runtime.sha256, error));
     job_setup_fill(&run->job, &run->runtime, &run->questions, &run->inputs);
     TRY(open_outputs(run, error));
-    TRY(check_summary(settings, error));
     return scan_output(run, error);
 }
 

@@ -11,6 +11,7 @@
 #include "core/base/file_map.h"
 #include "core/engine/backend_cpu.h"
 #include "core/engine/backend_reference.h"
+#include "core/job/input_text.h"
 #include "core/model/model_tokenizer.h"
 
 static const char DEFAULT_MODEL[] = "models/smollm2-135m-instruct.gguf";
@@ -82,10 +83,13 @@ enum status runtime_read_text(struct runtime *runtime, const char *path, const c
     if (length > 0 && map.bytes[length - 1] == '\n')
         length--;
     bool has_nul = length > 0 && memchr(map.bytes, 0, length) != NULL;
+    bool is_utf8 = length == 0 || input_text_valid_length(map.bytes, length) == length;
     *text = arena_copy_text(runtime->arena, (const char *)map.bytes, length);
     file_map_close(&map);
     if (has_nul)
         return error_set(error, STATUS_BAD_INPUT, "'%s' is not text: it holds NUL bytes", path);
+    if (!is_utf8)
+        return error_set(error, STATUS_BAD_INPUT, "'%s' is not UTF-8", path);
     return *text ? STATUS_OK : error_no_memory(error, "a text file");
 }
 

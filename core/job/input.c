@@ -31,6 +31,7 @@ struct input {
     char *lines_path; /* shown path of the JSONL file being read, or NULL */
     long long line_number;
     long long next_index;
+    const struct input_own *own;
     bool replace_invalid;
     size_t bytes_max;
 };
@@ -48,7 +49,8 @@ enum status input_open(const struct input_options *options, struct input **input
     if (opened->bytes_max > DOCUMENT_BYTES_MAX)
         opened->bytes_max = DOCUMENT_BYTES_MAX;
     input_stream_init(&opened->stream);
-    input_walk_init(&opened->walk, &opened->skips);
+    opened->own = options->own;
+    input_walk_init(&opened->walk, &opened->skips, options->own);
     text_init(&opened->path, INPUT_PATH_MAX);
     text_init(&opened->line, DOCUMENT_BYTES_MAX);
     enum status status = input_list_open(&opened->list, options, error);
@@ -161,12 +163,30 @@ static enum status begin_lines(struct input *input, struct document *document, c
     return STATUS_OK;
 }
 
+/* Is the open stream a file that this run writes? */
+static bool is_own(const struct input *input) {
+    struct stat status;
+    return fstat(input->stream.fd, &status) == 0 && input_own_has(input->own, &status);
+}
+
+static enum status refuse_own(const char **code, struct error *error) {
+    *code = "unreadable";
+    return error_set(error, STATUS_BAD_INPUT, "it is an output of this run");
+}
+
 static enum status open_file(struct input *input, struct document *document, const char *path,
                              bool is_named, enum step *step, const char **code,
                              struct error *error) {
     struct input_stream *stream = &input->stream;
     TRY(set_file_identity(document, path, error));
     TRY(input_stream_open(stream, path, is_named, code, error));
+    if (is_own(input)) {
+        if (is_named)
+            return refuse_own(code, error);
+        input->skips.own++;
+        *step = STEP_AGAIN;
+        return STATUS_OK;
+    }
     TRY(input_stream_fill(stream, INPUT_STREAM_SAMPLE, code, error));
     if (!is_named && input_text_looks_binary(stream->buffer, stream->end)) {
         input_skips_add_binary(&input->skips, path);
@@ -188,6 +208,8 @@ static enum status step_stdin(struct input *input, struct document *document, co
                               struct error *error) {
     TRY(set_identity(document, NULL, 0, error));
     TRY(input_stream_open_stdin(&input->stream, code, error));
+    if (is_own(input))
+        return refuse_own(code, error);
     return read_whole(input, document, code, error);
 }
 

@@ -10,14 +10,16 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/job/document.h"
+#include "core/job/input_own.h"
 
 struct input_options {
     const char *const *paths;
     int path_count;
     const char *files_from; /* NULL: none; "-": stdin */
     bool files_from_nul;
-    bool replace_invalid;      /* else invalid UTF-8 is an error document */
-    size_t document_bytes_max; /* 0: the default, 256 MiB */
+    const struct input_own *own; /* what the run writes: left out; NULL: nothing */
+    bool replace_invalid;        /* else invalid UTF-8 is an error document */
+    size_t document_bytes_max;   /* 0: the default, 256 MiB */
 };
 
 struct input;

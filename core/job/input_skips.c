@@ -26,7 +26,7 @@ void input_skips_add_binary(struct input_skips *skips, const char *path) {
 }
 
 long long input_skips_total(const struct input_skips *skips) {
-    return skips->binary + skips->hidden + skips->special + skips->loops;
+    return skips->binary + skips->hidden + skips->special + skips->loops + skips->own;
 }
 
 /* The index of the most frequent extension that is not yet named, the earlier on ties. */
@@ -63,6 +63,7 @@ bool input_skips_message(const struct input_skips *skips, struct text *out) {
         {skips->special, "special file", "special files"},
         {skips->loops, "symbolic link to a folder above it",
          "symbolic links to a folder above them"},
+        {skips->own, "output of this run", "outputs of this run"},
     };
     const char *before = "skipped ";
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {

@@ -14,7 +14,7 @@ struct skipped_extension {
 };
 
 struct input_skips {
-    long long binary, hidden, special, loops;
+    long long binary, hidden, special, loops, own;
     struct skipped_extension extensions[SKIPPED_EXTENSIONS_MAX]; /* of binary files */
     int extension_count;
 };

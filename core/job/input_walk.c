@@ -26,8 +26,9 @@ struct walk_level {
     size_t next;
 };
 
-void input_walk_init(struct input_walk *walk, struct input_skips *skips) {
-    *walk = (struct input_walk){.skips = skips};
+void input_walk_init(struct input_walk *walk, struct input_skips *skips,
+                     const struct input_own *own) {
+    *walk = (struct input_walk){.skips = skips, .own = own};
     text_init(&walk->path, 2 * INPUT_PATH_MAX); /* the system allows less */
 }
 
@@ -132,8 +133,10 @@ static enum status fill_level(struct input_walk *walk, struct walk_level *level,
         return refuse(errno, code, error);
     level->device = status.st_dev;
     level->inode = status.st_ino;
-    if (is_open_already(walk, &status)) {
-        walk->skips->loops++;
+    bool is_own = input_own_has(walk->own, &status);
+    if (is_own || is_open_already(walk, &status)) {
+        walk->skips->own += is_own;
+        walk->skips->loops += !is_own;
         level->sorted = calloc(1, sizeof *level->sorted); /* an empty level */
         return level->sorted ? STATUS_OK : error_no_memory(error, "a folder");
     }

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/job/input_own.h"
 #include "core/job/input_skips.h"
 
 struct walk_level;
@@ -14,11 +15,13 @@ struct walk_level;
 struct input_walk {
     struct walk_level *levels; /* the deepest first */
     int depth;
-    struct text path;          /* of the latest file */
-    struct input_skips *skips; /* borrowed */
+    struct text path;            /* of the latest file */
+    struct input_skips *skips;   /* borrowed */
+    const struct input_own *own; /* borrowed; folders in it are left out */
 };
 
-void input_walk_init(struct input_walk *walk, struct input_skips *skips);
+void input_walk_init(struct input_walk *walk, struct input_skips *skips,
+                     const struct input_own *own);
 void input_walk_deinit(struct input_walk *walk);
 
 /* Begin with the folder `path` (normal form). On failure *code says why it cannot be read. */

@@ -13,6 +13,7 @@
 #include "core/engine/engine.h"
 #include "core/job/output_log.h"
 #include "core/job/finished_set.h"
+#include "core/job/input_own.h"
 #include "core/job/prompt.h"
 #include "core/job/settings.h"
 #include "core/job/summary.h"
@@ -42,6 +43,7 @@ struct job_question {
 struct job {
     const struct settings *settings;
     const struct path_list *inputs;
+    struct input_own own; /* what the run writes is not read */
     const struct tokenizer *tokenizer;
     struct prompt_setting prompt_setting;
     const struct job_question *questions;

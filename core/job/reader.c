@@ -29,6 +29,7 @@ static struct input_options input_options_of(const struct job *job) {
         .path_count = job->inputs->count,
         .files_from = job->settings->files_from,
         .files_from_nul = job->settings->files_from_nul,
+        .own = &job->own,
         .replace_invalid = job->settings->invalid_bytes == INVALID_BYTES_REPLACE,
     };
 }

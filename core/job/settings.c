@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/job/input_text.h"
+
 #define AT(field) offsetof(struct settings, field)
 #define ENGINE (COMMAND_RUN | COMMAND_PLAN | COMMAND_VERIFY)
 #define DOCUMENTS (COMMAND_RUN | COMMAND_PLAN)
@@ -273,6 +275,18 @@ static enum status assign_choice(struct settings *settings, const struct option 
                      known, value);
 }
 
+/* Prompts and stop strings go into rows and tokens; paths may be any bytes. */
+static enum status check_text(const struct option *option, const char *value, struct error *error) {
+    size_t length = strlen(value);
+    if (!option->argument || strcmp(option->argument, "TEXT") != 0 || length == 0)
+        return STATUS_OK;
+    size_t valid = input_text_valid_length((const uint8_t *)value, length);
+    if (valid == length)
+        return STATUS_OK;
+    return error_set(error, STATUS_BAD_INPUT, "--%s must be UTF-8: byte %zu is not", option->name,
+                     valid);
+}
+
 static enum status assign_text_list(struct settings *settings, const struct option *option,
                                     const char *value, struct arena *arena, struct error *error) {
     struct text_list *list = field_of(settings, option);
@@ -281,6 +295,7 @@ static enum status assign_text_list(struct settings *settings, const struct opti
     if (list->count == TEXT_LIST_MAX)
         return error_set(error, STATUS_OVER_LIMIT, "--%s was given more than %d times",
                          option->name, TEXT_LIST_MAX);
+    TRY(check_text(option, value, error));
     char *copy = arena_copy_text(arena, value, strlen(value));
     if (!copy)
         return error_no_memory(error, "options");
@@ -290,6 +305,7 @@ static enum status assign_text_list(struct settings *settings, const struct opti
 
 static enum status assign_text(struct settings *settings, const struct option *option,
                                const char *value, struct arena *arena, struct error *error) {
+    TRY(check_text(option, value, error));
     char *copy = arena_copy_text(arena, value, strlen(value));
     if (!copy)
         return error_no_memory(error, "options");

@@ -241,6 +241,7 @@ def build_rival(cache, say, targets):
     return build / "bin"
 
 
-def settings_to_try(request_count):
-    """Slot counts worth trying for a workload, the largest first."""
-    return sorted({min(slots, request_count) for slots in SLOT_CHOICES}, reverse=True)
+def slots_to_try(request_count, has_shared_documents):
+    """Slot counts worth trying, the largest first; one slot computes a shared document once."""
+    choices = SLOT_CHOICES + ([1] if has_shared_documents else [])
+    return sorted({min(slots, request_count) for slots in choices}, reverse=True)

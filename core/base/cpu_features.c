@@ -86,7 +86,7 @@ static void detect(struct cpu_features *features) {
     enum { FMA = 12, OSXSAVE = 27, F16C = 29 };                                   /* leaf 1, ecx */
     enum { AVX2 = 5, AVX512F = 16, AVX512DQ = 17, AVX512BW = 30, AVX512VL = 31 }; /* leaf 7, ebx */
     enum { AVX512_VNNI = 11 };                                                    /* leaf 7, ecx */
-    enum { AMX_BF16 = 22, AVX512_FP16 = 23, AMX_TILE = 24, AMX_INT8 = 25 };       /* leaf 7, edx */
+    enum { AMX_BF16 = 22, AMX_TILE = 24, AMX_INT8 = 25 };                         /* leaf 7, edx */
     enum { AVX512_BF16 = 5 }; /* leaf 7.1, eax */
     if (!bit(basic.ecx, OSXSAVE))
         return;
@@ -101,7 +101,6 @@ static void detect(struct cpu_features *features) {
     if (!features->avx512)
         return;
     features->avx512_vnni = bit(wide.ecx, AVX512_VNNI);
-    features->avx512_fp16 = bit(wide.edx, AVX512_FP16);
     features->avx512_bf16 = bit(wide_more.eax, AVX512_BF16);
     /* On every Intel CPU measured so far the instruction is slower than fp32 FMA. */
     features->avx512_bf16_fast = features->avx512_bf16 && is_amd();
@@ -125,7 +124,7 @@ void cpu_features_mask(struct cpu_features *features, enum isa isa) {
     if (isa < ISA_AMX)
         features->amx_bf16 = features->amx_int8 = false;
     if (isa < ISA_AVX512) {
-        features->avx512 = features->avx512_vnni = features->avx512_fp16 = false;
+        features->avx512 = features->avx512_vnni = false;
         features->avx512_bf16 = features->avx512_bf16_fast = false;
     }
     if (isa < ISA_AVX2)

@@ -14,7 +14,6 @@ struct cpu_features {
     bool avx512; /* F, BW, DQ, VL */
     bool avx512_vnni;
     bool avx512_bf16;
-    bool avx512_fp16;
     bool avx512_bf16_fast; /* VDPBF16PS beats fp32 FMA: AMD since Zen 4, no Intel so far */
     bool amx_bf16;         /* and the permission to use tile data was granted */
     bool amx_int8;

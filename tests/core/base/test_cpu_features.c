@@ -12,7 +12,6 @@ static const struct cpu_features everything = {
     .avx512 = true,
     .avx512_vnni = true,
     .avx512_bf16 = true,
-    .avx512_fp16 = true,
     .avx512_bf16_fast = true,
     .amx_bf16 = true,
     .amx_int8 = true,
@@ -29,7 +28,7 @@ Test(cpu_features, masks_clear_what_is_wider) {
     cr_assert_eq(cpu_features_best(&features), ISA_AVX512);
     cpu_features_mask(&features, ISA_AVX2);
     cr_assert_not(features.avx512 || features.avx512_vnni || features.avx512_bf16 ||
-                  features.avx512_fp16 || features.avx512_bf16_fast);
+                  features.avx512_bf16_fast);
     cr_assert_eq(cpu_features_best(&features), ISA_AVX2);
     cpu_features_mask(&features, ISA_SCALAR);
     cr_assert_not(features.avx2);
@@ -81,7 +80,6 @@ Test(cpu_features, agrees_with_the_kernel) {
                                       kernel_lists("avx512dq") && kernel_lists("avx512vl"));
     cr_assert_eq(features.avx512_vnni, features.avx512 && kernel_lists("avx512_vnni"));
     cr_assert_eq(features.avx512_bf16, features.avx512 && kernel_lists("avx512_bf16"));
-    cr_assert_eq(features.avx512_fp16, features.avx512 && kernel_lists("avx512_fp16"));
     cr_assert(!features.amx_bf16 || kernel_lists("amx_bf16"));
 }
 #endif

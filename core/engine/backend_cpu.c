@@ -65,6 +65,7 @@ static const struct backend_ops ops = {
 enum status backend_cpu_create(struct thread_pool *pool, const struct cpu_features *features,
                                struct backend **backend, struct error *error) {
     struct backend_cpu *cpu = calloc(1, sizeof *cpu);
+    *backend = NULL;
     if (cpu == NULL)
         return error_no_memory(error, "the CPU backend");
     cpu->base.ops = &ops;

@@ -17,12 +17,14 @@ static const struct random_model_shape shape = {.layers = 2,
                                                 .head_norms = true,
                                                 .type = QUANT_Q8_0};
 
+/* What a backend's pointer holds before it is created. */
+static struct backend not_set;
+
 static enum status open(struct thread_pool *pool, const struct model *model,
                         struct backend **backend) {
     struct cpu_features features = cpu_features_detect();
     struct backend_limits limits = cpu_run_limits(model, KV_INT8);
     struct error error = {0};
-    *backend = NULL;
     TRY(backend_cpu_create(pool, &features, backend, &error));
     TRY((*backend)->ops->prepare(*backend, model, &error));
     return (*backend)->ops->reserve(*backend, &limits, &error);
@@ -36,12 +38,13 @@ Test(backend_cpu_memory, every_failed_allocation_is_an_error) {
     bool reached = true;
     int failed = 0;
     for (int n = 1; reached; n++) {
-        struct backend *backend;
+        struct backend *backend = &not_set;
         failing_malloc_arm(n);
         enum status status = open(pool, model, &backend);
         reached = failing_malloc_disarm();
         cr_assert_eq(status, reached ? STATUS_NO_MEMORY : STATUS_OK, "allocation %d", n);
         failed += reached;
+        cr_assert_neq(backend, &not_set, "allocation %d", n);
         if (backend != NULL)
             backend->ops->destroy(backend);
     }

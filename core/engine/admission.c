@@ -72,7 +72,7 @@ static struct hit find_prefix(const struct scheduler *scheduler, const struct se
     struct hit hit = {.entries = entries};
     int present[MODEL_KV_GROUPS_MAX] = {0};
     uint64_t parent_serial = 0;
-    if (!scheduler->options.prefix_cache || sequence->every_row)
+    if (!scheduler->options.prefix_cache)
         return hit;
     for (int page = 0; page < sequence_hit_max(sequence); page++) {
         entries[page] = prefix_index_find(&scheduler->index, sequence->hashes[page], parent_serial,

@@ -137,8 +137,8 @@ static void sample_row(void *context, int task, int worker) {
 static void sample(struct engine *engine, const struct step_plan *plan) {
     for (int i = 0; i < plan->run_count; i++) {
         const struct scheduler_run *work = &engine->scheduler.work[i];
-        if (work->first_sample >= 0)
-            engine->sampled[work->first_sample] = work->sequence;
+        if (work->sample >= 0)
+            engine->sampled[work->sample] = work->sequence;
     }
     engine->logits = engine->backend->ops->logits_view(engine->backend);
     if (plan->sample_count > 0)
@@ -159,9 +159,9 @@ static void add_event(struct engine *engine, enum engine_event_kind kind,
 static void add_results(struct engine *engine, const struct step_plan *plan, int64_t now_ns) {
     for (int i = 0; i < plan->run_count; i++) {
         const struct scheduler_run *work = &engine->scheduler.work[i];
-        if (work->first_sample < 0)
+        if (work->sample < 0)
             continue;
-        const struct scheduler_outcome *outcome = &engine->outcomes[work->first_sample];
+        const struct scheduler_outcome *outcome = &engine->outcomes[work->sample];
         struct sequence_stats *stats = &work->sequence->stats;
         if (!outcome->finite) {
             add_event(engine, ENGINE_NOT_A_NUMBER, work->sequence);
@@ -292,43 +292,4 @@ void engine_read_totals(const struct engine *engine, struct engine_totals *total
         totals->pages_peak[group] = engine->scheduler.pools[group].used_peak;
         totals->pages_touched[group] = engine->scheduler.pools[group].fresh;
     }
-}
-
-struct score {
-    struct sequence *sequence;
-    void (*visit)(void *context, int position, const float *logits);
-    void *context;
-};
-
-static enum status score_step(struct engine *engine, const struct score *score,
-                              struct error *error) {
-    const struct step_plan *plan = scheduler_plan(&engine->scheduler);
-    if (plan->row_count == 0)
-        return error_set(error, STATUS_OVER_LIMIT,
-                         "%d tokens need more KV pages than there are; give more with --kv-memory",
-                         score->sequence->prompt_count);
-    TRY(decoder_step(engine->model, engine->backend, plan, error));
-    const float *logits = engine->backend->ops->logits_view(engine->backend);
-    for (int row = 0; row < plan->sample_count; row++)
-        score->visit(score->context, plan->runs[0].position_first + row,
-                     logits + (size_t)row * (size_t)engine->model->vocab_count);
-    scheduler_commit(&engine->scheduler, NULL);
-    return STATUS_OK;
-}
-
-enum status engine_score(struct engine *engine, const int32_t *tokens, int token_count,
-                         void (*visit)(void *context, int position, const float *logits),
-                         void *context, struct error *error) {
-    struct engine_request request = {.tokens = tokens, .token_count = token_count, .max_tokens = 1};
-    struct score score = {.visit = visit, .context = context};
-    if (!engine_is_idle(engine))
-        return error_set(error, STATUS_BAD_INPUT, "scoring needs an idle engine");
-    TRY(check_tokens(engine, tokens, token_count, error));
-    TRY(scheduler_submit(&engine->scheduler, &request, &score.sequence, error));
-    score.sequence->every_row = true;
-    enum status status = STATUS_OK;
-    while (status == STATUS_OK && score.sequence->state != SEQUENCE_OVER)
-        status = score_step(engine, &score, error);
-    scheduler_release(&engine->scheduler, score.sequence);
-    return status;
 }

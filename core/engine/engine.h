@@ -116,12 +116,4 @@ struct engine_totals {
 };
 void engine_read_totals(const struct engine *engine, struct engine_totals *totals);
 
-/* Teacher forcing for verify: computes `token_count` (< context) tokens of one sequence and hands
- * every position's logits to `visit` in order. All rows of a step are sampled, so its chunks are of
- * min(batch_tokens, max_sequences) tokens. Prefixes are neither used nor left. The engine must be
- * idle. */
-enum status engine_score(struct engine *engine, const int32_t *tokens, int token_count,
-                         void (*visit)(void *context, int position, const float *logits),
-                         void *context, struct error *error);
-
 #endif

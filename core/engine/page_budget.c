@@ -86,7 +86,6 @@ enum status page_budget_scheduling(const struct model *model, const struct engin
         .batch_tokens = options->batch_tokens,
         .max_sequences = options->max_sequences,
         .context = options->context,
-        .score_rows = options->max_sequences,
         .prefix_cache = options->prefix_cache,
         .group_count = model->kv_group_count,
     };

@@ -35,16 +35,12 @@ void scheduler_list_remove(struct sequence_list *list, struct sequence *sequence
 }
 
 int scheduler_chunk_max(const struct scheduler *scheduler, const struct sequence *sequence) {
-    const struct scheduler_options *options = &scheduler->options;
-    int chunk = options->batch_tokens;
-    if (sequence->every_row && options->score_rows < chunk)
-        chunk = options->score_rows;
+    int chunk = scheduler->options.batch_tokens;
     return sequence->prompt_count < chunk ? sequence->prompt_count : chunk;
 }
 
 static enum status check_options(const struct scheduler_options *options, struct error *error) {
-    if (options->batch_tokens < 1 || options->max_sequences < 1 || options->context < 2 ||
-        options->score_rows < 1)
+    if (options->batch_tokens < 1 || options->max_sequences < 1 || options->context < 2)
         return error_set(error, STATUS_BAD_INPUT,
                          "batch tokens %d, sequences %d and context %d must be positive",
                          options->batch_tokens, options->max_sequences, options->context);
@@ -71,15 +67,13 @@ static enum status init_arrays(struct scheduler *scheduler, struct error *error)
     const struct scheduler_options *options = &scheduler->options;
     size_t sequences = (size_t)options->max_sequences;
     size_t rows = (size_t)options->batch_tokens + sequences;
-    size_t samples =
-        sequences > (size_t)options->score_rows ? sequences : (size_t)options->score_rows;
     size_t pages = (size_t)options->context / KV_PAGE_TOKENS + 1;
     scheduler->running = calloc(sequences, sizeof *scheduler->running);
     scheduler->refused = calloc(sequences, sizeof *scheduler->refused);
     scheduler->tokens = calloc(rows, sizeof *scheduler->tokens);
     scheduler->runs = calloc(sequences, sizeof *scheduler->runs);
     scheduler->work = calloc(sequences, sizeof *scheduler->work);
-    scheduler->sample_rows = calloc(samples, sizeof *scheduler->sample_rows);
+    scheduler->sample_rows = calloc(sequences, sizeof *scheduler->sample_rows);
     scheduler->ends = calloc(sequences + 1, sizeof *scheduler->ends);
     scheduler->entries[0] = calloc(pages, sizeof(int32_t));
     scheduler->entries[1] = calloc(pages, sizeof(int32_t));
@@ -169,17 +163,15 @@ static void take_page(struct scheduler *scheduler, struct sequence *sequence, in
     }
 }
 
-static void plan_samples(struct scheduler *scheduler, const struct sequence *sequence,
-                         int row_first, int count) {
+/* Index in plan.sample_rows of the last of `count` rows from row_first; -1 when more of what the
+ * sequence knows is to come. */
+static int plan_sample(struct scheduler *scheduler, const struct sequence *sequence, int row_first,
+                       int count) {
     struct step_plan *plan = &scheduler->plan;
-    int known = sequence->prompt_count + sequence->output_count;
-    int first = row_first + count;
-    if (sequence->every_row)
-        first = row_first;
-    else if (sequence->computed + count == known)
-        first = row_first + count - 1;
-    for (int row = first; row < row_first + count; row++)
-        scheduler->sample_rows[plan->sample_count++] = row;
+    if (sequence->computed + count < sequence->prompt_count + sequence->output_count)
+        return -1;
+    scheduler->sample_rows[plan->sample_count] = row_first + count - 1;
+    return plan->sample_count++;
 }
 
 /* The next `count` positions of a sequence, as the next run of the plan. */
@@ -201,10 +193,8 @@ static void plan_run(struct scheduler *scheduler, struct sequence *sequence, int
     }
     memcpy(scheduler->tokens + plan->row_count, sequence->tokens + sequence->computed,
            (size_t)count * sizeof(int32_t));
-    int samples_before = plan->sample_count;
-    plan_samples(scheduler, sequence, plan->row_count, count);
     work->sequence = sequence;
-    work->first_sample = plan->sample_count > samples_before ? samples_before : -1;
+    work->sample = plan_sample(scheduler, sequence, plan->row_count, count);
     work->prefill = sequence_prefill_left(sequence) > 0;
     plan->row_count += count;
     plan->run_count++;
@@ -259,7 +249,7 @@ static bool chain_holds(const struct scheduler *scheduler, const struct sequence
 
 static void publish(struct scheduler *scheduler, struct sequence *sequence) {
     int full = sequence->computed / KV_PAGE_TOKENS;
-    if (!scheduler->options.prefix_cache || sequence->every_row)
+    if (!scheduler->options.prefix_cache)
         return;
     if (full > sequence->full_count)
         full = sequence->full_count;
@@ -341,18 +331,17 @@ static void commit_run(struct scheduler *scheduler, const struct scheduler_run *
     bool prefilled = sequence_prefill_left(sequence) == 0;
     if (work->prefill && prefilled) /* nothing comes from it any more that one would wait for */
         scheduler->changed = true;
-    bool scored = sequence->every_row && prefilled;
-    if (scored || sequence->output_count == sequence->max_tokens)
+    if (sequence->output_count == sequence->max_tokens)
         end_running(scheduler, sequence);
 }
 
 void scheduler_commit(struct scheduler *scheduler, const struct scheduler_outcome *outcomes) {
     for (int i = 0; i < scheduler->plan.run_count; i++) {
         const struct scheduler_run *work = &scheduler->work[i];
-        bool sampled = work->first_sample >= 0 && !work->sequence->every_row;
+        bool sampled = work->sample >= 0;
         assert(!sampled || outcomes);
         commit_run(scheduler, work, scheduler->runs[i].row_count,
-                   sampled ? &outcomes[work->first_sample] : NULL);
+                   sampled ? &outcomes[work->sample] : NULL);
     }
 }
 

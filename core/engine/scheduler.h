@@ -25,7 +25,6 @@ struct scheduler_options {
     int batch_tokens;  /* prompt rows of a step, ≥ 1 */
     int max_sequences; /* running at once, ≥ 1 */
     int context;       /* prompt + output of a sequence, ≥ 2 */
-    int score_rows;    /* rows of a step of which all logits are wanted, ≥ 1 */
     bool prefix_cache;
     int group_count;
     struct scheduler_group {
@@ -37,7 +36,7 @@ struct scheduler_options {
 /* What a run of the plan is for; parallel to plan.runs. */
 struct scheduler_run {
     struct sequence *sequence;
-    int first_sample; /* index of its first sampled row in plan.sample_rows, -1: none */
+    int sample; /* index of its sampled row in plan.sample_rows, -1: none */
     bool prefill;
 };
 
@@ -71,7 +70,7 @@ struct scheduler {
     int32_t *tokens;            /* [batch_tokens + max_sequences] */
     struct step_run *runs;      /* [max_sequences] */
     struct scheduler_run *work; /* [max_sequences] */
-    int32_t *sample_rows;       /* [max(max_sequences, score_rows)] */
+    int32_t *sample_rows;       /* [max_sequences] */
     struct sequence **refused;  /* [max_sequences]: never fit, found by the last plan */
     int refused_count;
 
@@ -98,8 +97,7 @@ enum status scheduler_submit(struct scheduler *scheduler, const struct engine_re
  * them the rest waits for the next call. */
 const struct step_plan *scheduler_plan(struct scheduler *scheduler);
 
-/* The plan was computed. `outcomes` [plan.sample_count] may be NULL when only scoring sequences
- * ran. */
+/* The plan was computed. outcomes[plan.sample_count] may be NULL when no row was sampled. */
 void scheduler_commit(struct scheduler *scheduler, const struct scheduler_outcome *outcomes);
 
 /* In whatever state; pages go back, full prompt pages stay findable. Destroys the sequence. A

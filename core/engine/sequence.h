@@ -36,7 +36,6 @@ struct sequence {
     int max_tokens;
     int output_count;
     int computed;
-    bool every_row; /* scoring: logits of all rows are wanted, prefixes are neither used nor left */
 
     int page_count_max; /* pages of a group that holds every position */
     struct sequence_pages groups[MODEL_KV_GROUPS_MAX];

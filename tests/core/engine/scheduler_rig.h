@@ -20,7 +20,6 @@ struct rig {
 
 static inline void rig_open(struct rig *rig, struct scheduler_options options) {
     *rig = (struct rig){0};
-    options.score_rows = options.score_rows ? options.score_rows : 8;
     cr_assert_eq(scheduler_init(&rig->scheduler, &options, NULL), STATUS_OK);
     rig->device.group_count = options.group_count;
     for (int group = 0; group < options.group_count; group++) {

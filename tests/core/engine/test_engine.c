@@ -388,66 +388,6 @@ Test(engine, the_dry_run_foretells_steps_rows_hits_and_pages) {
     rig_close(&rig);
 }
 
-struct visits {
-    struct rig *rig;
-    const int32_t *tokens;
-    int next;
-};
-
-static void visit(void *context, int position, const float *logits) {
-    struct visits *visits = context;
-    float expected[VOCAB];
-    cr_assert_eq(position, visits->next++);
-    uint64_t value = fake_expect(&visits->rig->backend.device, visits->tokens, position + 1);
-    fill_logits(expected, value, false);
-    cr_assert_arr_eq(logits, expected, sizeof expected);
-}
-
-Test(engine, scoring_visits_every_position_with_its_logits) {
-    struct rig rig;
-    struct error error;
-    struct job job = job_of(1, 0, 333, 5);
-    rig_open(&rig, options_of(64, 16, 100, true), 1);
-    for (int round = 0; round < 2; round++) {
-        struct visits visits = {&rig, job.tokens, 0};
-        cr_assert_eq(engine_score(rig.engine, job.tokens, 333, visit, &visits, NULL), STATUS_OK);
-        cr_assert_eq(visits.next, 333);
-        cr_assert(engine_is_idle(rig.engine));
-    }
-    submit(&rig, &job, 0);
-    cr_assert_eq(engine_score(rig.engine, job.tokens, 333, visit, NULL, &error), STATUS_BAD_INPUT);
-    run_all(&rig);
-    cr_assert_eq(job.output_count, 5);
-    rig_close(&rig);
-}
-
-Test(engine, scoring_more_than_the_pool_holds_is_an_error_with_the_remedy) {
-    struct rig rig;
-    struct error error;
-    struct job job = job_of(1, 0, 599, 5);
-    rig_open(&rig, options_of(64, 16, 8, true), 1);
-    cr_assert_eq(engine_score(rig.engine, job.tokens, 599, visit, NULL, &error), STATUS_OVER_LIMIT);
-    cr_assert_str_eq(error.text,
-                     "599 tokens need more KV pages than there are; give more with --kv-memory");
-    cr_assert(engine_is_idle(rig.engine));
-    rig_close(&rig);
-}
-
-Test(engine, a_failed_scoring_leaves_the_engine_idle) {
-    struct rig rig;
-    struct error error;
-    struct job job = job_of(1, 0, 100, 5);
-    rig_open(&rig, options_of(64, 100, 100, true), 1);
-    rig.backend.fail_call = 3;
-    struct visits visits = {&rig, job.tokens, 0};
-    cr_assert_eq(engine_score(rig.engine, job.tokens, 100, visit, &visits, &error), STATUS_DEVICE);
-    cr_assert(engine_is_idle(rig.engine));
-    submit(&rig, &job, 0);
-    run_all(&rig);
-    cr_assert_eq(job.output_count, 5);
-    rig_close(&rig);
-}
-
 Test(engine, too_little_memory_for_a_page_is_said_with_numbers) {
     struct rig rig = {.backend = {.base = {&fake_ops}}};
     struct engine_options options = options_of(64, 2, 1, true);

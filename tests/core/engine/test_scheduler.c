@@ -378,28 +378,6 @@ Test(scheduler, questions_over_one_document_share_it_with_windows_too) {
     rig_close(&rig);
 }
 
-Test(scheduler, scoring_samples_every_row_and_leaves_no_prefix) {
-    struct rig rig;
-    struct scheduler_options options = one_group(64, 4, 100);
-    options.score_rows = 10;
-    rig_open(&rig, options);
-    struct sequence *sequence = submit_alone(&rig, 1, 205, 1);
-    sequence->every_row = true;
-    int rows = 0;
-    for (const struct step_plan *plan = scheduler_plan(&rig.scheduler); plan->row_count > 0;
-         plan = scheduler_plan(&rig.scheduler)) {
-        cr_assert_eq(plan->sample_count, plan->row_count);
-        cr_assert_leq(plan->row_count, 10);
-        rows += plan->row_count;
-        scheduler_commit(&rig.scheduler, NULL);
-        cr_assert_null(scheduler_check(&rig.scheduler));
-    }
-    cr_assert_eq(rows, 205);
-    cr_assert_eq(rig.scheduler.index.entry_count, 0);
-    check_empty(&rig);
-    rig_close(&rig);
-}
-
 Test(scheduler, logits_that_are_no_numbers_end_one_sequence_and_publish_nothing) {
     struct rig rig;
     rig_open(&rig, one_group(64, 4, 100));

@@ -114,9 +114,9 @@ def main():
 /* clang-format off */
 #include "tokenizer/unicode_classes.h"
 
-const uint8_t unicode_classes_index[UNICODE_BLOCK_COUNT] = {{""")
+const uint8_t unicode_tables_index[UNICODE_BLOCK_COUNT] = {{""")
     print("\n".join(rows(index, 18)))
-    print("};\n\nconst uint8_t unicode_classes_blocks[] = {")
+    print("};\n\nconst uint8_t unicode_tables_blocks[] = {")
     print("\n".join(rows(list(data), 18)))
     print("};")
 

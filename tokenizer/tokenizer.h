@@ -36,16 +36,16 @@ enum status tokenizer_find_model(struct view name, enum tokenizer_model *model,
 /* Everything a model file says about its tokenizer; borrowed during tokenizer_create only. */
 struct tokenizer_source {
     enum tokenizer_model model;
-    struct view splitter;        /* tokenizer.ggml.pre: "smollm", "gpt-2", "qwen2", "llama-bpe"… */
+    struct view splitter; /* tokenizer.ggml.pre: "smollm", "gpt-2", "qwen2", "llama-bpe"… */
     int32_t token_count;
-    const struct view *tokens;   /* [token_count] as stored: byte-level alphabet or ▁ pieces */
-    const float *scores;         /* [token_count] or NULL */
-    const uint8_t *classes;      /* [token_count] of enum token_class, or NULL: all normal */
+    const struct view *tokens; /* [token_count] as stored: byte-level alphabet or ▁ pieces */
+    const float *scores;       /* [token_count] or NULL */
+    const uint8_t *classes;    /* [token_count] of enum token_class, or NULL: all normal */
     size_t merge_count;
-    const struct view *merges;   /* "left right", best first */
+    const struct view *merges;                          /* "left right", best first */
     int32_t bos_id, eos_id, eot_id, eom_id, unknown_id; /* -1: none */
-    int add_bos;                 /* 1, 0, or -1: not said (the splitter's default) */
-    int add_space_prefix;        /* 1, 0, -1 */
+    int add_bos;          /* 1, 0, or -1: not said (the splitter's default) */
+    int add_space_prefix; /* 1, 0, -1 */
 };
 
 struct tokenizer;

@@ -6,19 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct tokenizer_scratch *tokenizer_scratch_create(void) {
-    return calloc(1, sizeof(struct tokenizer_scratch));
-}
-
-void tokenizer_scratch_destroy(struct tokenizer_scratch *scratch) {
-    if (!scratch)
-        return;
-    normalizer_deinit(&scratch->normalizer);
-    bpe_deinit(&scratch->work);
-    word_cache_deinit(&scratch->cache);
-    free(scratch);
-}
-
 /* One call's arguments. */
 struct encoding {
     const struct tokenizer *tokenizer;

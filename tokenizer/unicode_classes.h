@@ -22,13 +22,13 @@ enum {
     UNICODE_BLOCK_COUNT = 0x110000 >> UNICODE_BLOCK_SHIFT,
 };
 
-extern const uint8_t unicode_classes_index[UNICODE_BLOCK_COUNT];
-extern const uint8_t unicode_classes_blocks[];
+extern const uint8_t unicode_tables_index[UNICODE_BLOCK_COUNT];
+extern const uint8_t unicode_tables_blocks[];
 
 static inline unsigned unicode_classes_of(uint32_t code_point) {
-    unsigned block = unicode_classes_index[code_point >> UNICODE_BLOCK_SHIFT];
-    return unicode_classes_blocks[(block << UNICODE_BLOCK_SHIFT) |
-                                  (code_point & ((1u << UNICODE_BLOCK_SHIFT) - 1))];
+    unsigned block = unicode_tables_index[code_point >> UNICODE_BLOCK_SHIFT];
+    return unicode_tables_blocks[(block << UNICODE_BLOCK_SHIFT) |
+                                 (code_point & ((1u << UNICODE_BLOCK_SHIFT) - 1))];
 }
 
 /* One character: how many bytes it has, its code point (-1: not well-formed, one byte) and class.
@@ -45,7 +45,7 @@ struct unicode_character unicode_classes_read_long(const uint8_t *at, const uint
 /* The character at `at`. at < end. */
 static inline struct unicode_character unicode_classes_read(const uint8_t *at, const uint8_t *end) {
     if (*at < 0x80)
-        return (struct unicode_character){1, *at, unicode_classes_blocks[*at]};
+        return (struct unicode_character){1, *at, unicode_tables_blocks[*at]};
     return unicode_classes_read_long(at, end);
 }
 

@@ -6,7 +6,7 @@
 /* clang-format off */
 #include "tokenizer/unicode_classes.h"
 
-const uint8_t unicode_classes_index[UNICODE_BLOCK_COUNT] = {
+const uint8_t unicode_tables_index[UNICODE_BLOCK_COUNT] = {
     0, 1, 2, 2, 2, 3, 4, 5, 2, 6, 7, 8, 9, 10, 11, 12, 13, 14,
     15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32,
     33, 34, 35, 36, 37, 2, 2, 2, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
@@ -493,7 +493,7 @@ const uint8_t unicode_classes_index[UNICODE_BLOCK_COUNT] = {
     59, 59, 59, 59, 59, 59, 59, 59, 59, 59,
 };
 
-const uint8_t unicode_classes_blocks[] = {
+const uint8_t unicode_tables_blocks[] = {
     0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 12, 4, 4, 12, 0, 0, 0, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 32, 32, 32,
     32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 18, 18, 18, 18, 18, 18,

@@ -30,8 +30,8 @@ struct document {
 void document_init(struct document *document);
 void document_deinit(struct document *document);
 
-/* An id for lists and messages: without its quotes, escapes kept (it is harmless on a terminal), cut
- * to `bytes` (at least 8, with the NUL) at a character. */
+/* An id for lists and messages: without its quotes, escapes kept (it is harmless on a terminal),
+ * cut to `bytes` (at least 8, with the NUL) at a character. */
 void document_short_id(const char *id_json, char *shown, size_t bytes);
 
 #endif

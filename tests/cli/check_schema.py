@@ -4,7 +4,7 @@
     check_schema.py row FILE...        every line is a row
     check_schema.py summary FILE...    each file is a summary
 
-Beside the schema, sums that it cannot state: prompt = cached + computed, and the parts of a latency.
+Beside the schema, sums that it cannot state: prompt = cached + computed, the parts of a latency.
 Silent when all is well. Needs the Python package jsonschema (Debian: python3-jsonschema).
 """
 
@@ -37,7 +37,8 @@ def sums(row):
         first = sum(timing[f"{part}_ms"] for part in ("read", "tokenize", "queued", "prefill"))
         if abs(first - timing["first_token_ms"]) > TOLERANCE_MS:
             yield f"first_token_ms is {timing['first_token_ms']}, its parts are {first}"
-        if abs(timing["first_token_ms"] + timing["decode_ms"] - timing["latency_ms"]) > TOLERANCE_MS:
+        whole = timing["first_token_ms"] + timing["decode_ms"]
+        if abs(whole - timing["latency_ms"]) > TOLERANCE_MS:
             yield "latency_ms is not first_token_ms + decode_ms"
         if timing["stalled_ms"] > timing["latency_ms"] + TOLERANCE_MS:
             yield "stalled_ms does not lie inside the latency"

@@ -58,7 +58,8 @@ def poison(data, token):
     if kind != 0:
         sys.exit("the embeddings are not F32")
     row = dims[0] * 4
-    data[offset + token * row:offset + (token + 1) * row] = struct.pack("<f", float("nan")) * dims[0]
+    place = offset + token * row
+    data[place:place + row] = struct.pack("<f", float("nan")) * dims[0]
 
 
 def main(action, source, target, token):

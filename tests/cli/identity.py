@@ -5,7 +5,7 @@ instruction set.
     identity.py SHEAF MODEL ISA
 
 For greedy decoding, for sampling, and for an int8 KV cache, a run is repeated with other batch
-sizes, threads, chunks, orders of input, without the prefix cache, with other neighbours, and resumed
+sizes, threads, chunks, orders of input, without the prefix cache, with other neighbours, resumed
 after an interruption. All of a row but `index`, `timing` and `work` must be equal. The documents
 share beginnings of different lengths, so that pages are found in the prefix cache and left in
 their middle, and end around the borders of pages (64 tokens) and chunks.
@@ -34,7 +34,8 @@ VARIANTS = {
     "512 tokens a step": ["--batch-tokens", "512"],
     "no prefix cache": ["--prefix-cache", "off"],
     "few of all": ["--max-sequences", "3", "--batch-tokens", "21", "--threads", "3"],
-    "no cache, few of all": ["--max-sequences", "5", "--batch-tokens", "40", "--prefix-cache", "off"],
+    "no cache, few of all": ["--max-sequences", "5", "--batch-tokens", "40",
+                             "--prefix-cache", "off"],
 }
 WORDS = "the archive keeps what office forgets letter rent water box ledger page date river".split()
 
@@ -78,7 +79,8 @@ class Matrix:
     def compare(self, mode, what, expected, found, names=None):
         for name in names or self.names:
             left, right = ({key: value for key, value in rows[name].items()
-                            if key not in ("index", "timing", "work")} for rows in (expected, found))
+                            if key not in ("index", "timing", "work")}
+                           for rows in (expected, found))
             if left != right:
                 self.different += 1
                 keys = sorted(key for key in left if left[key] != right.get(key))

@@ -224,6 +224,10 @@ static enum status step_list(struct input *input, struct document *document, enu
     }
     if (is_argument && strcmp(path, "-") == 0)
         return step_stdin(input, document, code, error);
+    if (path[0] == '\0') {
+        *code = "not_found";
+        return error_set(error, STATUS_NOT_FOUND, "an empty path names no file");
+    }
     if (strlen(path) > INPUT_PATH_MAX)
         return error_set(error, STATUS_OVER_LIMIT, "a path of more than %d bytes", INPUT_PATH_MAX);
     if (!input_path_normal(&input->path, path))

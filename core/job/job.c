@@ -96,6 +96,8 @@ static void submit(struct job_run *run, struct item *item) {
 
 /* Take what the reader has ready; wait only when there is nothing to compute. */
 static void take_ready(struct job_run *run) {
+    if (order_window_is_full(&run->window))
+        return;
     bool idle = engine_is_idle(run->engine) && order_window_is_empty(&run->window);
     int64_t started_ns = clock_now_ns();
     struct item *item = item_queue_pop(&run->ready, idle ? 100 : 0);

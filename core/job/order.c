@@ -3,6 +3,7 @@
  * prompt, which every document shares, make no group). */
 #include "core/job/order.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ bool order_window_add(struct order_window *window, struct item *item) {
         if (!window->items)
             return false;
     }
+    assert(window->count < ORDER_WINDOW_MAX);
     window->items[window->count++] = item;
     window->bytes += (size_t)item->token_count * sizeof *item->tokens;
     window->sorted = false;

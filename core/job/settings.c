@@ -184,13 +184,18 @@ void settings_assign_switch(struct settings *settings, const struct option *opti
     *(bool *)field_of(settings, option) = value;
 }
 
+/* strtod and strtoll take white space and a plus sign, too. */
+static bool begins_number(const char *value) {
+    return value[0] == '-' || value[0] == '.' || (value[0] >= '0' && value[0] <= '9');
+}
+
 static enum status assign_integer(struct settings *settings, const struct option *option,
                                   const char *value, struct error *error) {
     char *end = NULL;
     errno = 0;
     long long number = strtoll(value, &end, 10);
-    if (end == value || *end != '\0' || errno != 0 || (double)number < option->min ||
-        (double)number > option->max) {
+    if (end == value || !begins_number(value) || *end != '\0' || errno != 0 ||
+        (double)number < option->min || (double)number > option->max) {
         if (option->max >= 1e9)
             return error_set(error, STATUS_BAD_INPUT,
                              "--%s must be a whole number ≥ %.0f, got '%s'", option->name,
@@ -207,8 +212,8 @@ static enum status assign_number(struct settings *settings, const struct option 
                                  const char *value, struct error *error) {
     char *end = NULL;
     double number = strtod(value, &end);
-    if (end == value || *end != '\0' || !isfinite(number) || number < option->min ||
-        number > option->max)
+    if (end == value || !begins_number(value) || *end != '\0' || !isfinite(number) ||
+        number < option->min || number > option->max)
         return error_set(error, STATUS_BAD_INPUT, "--%s must be a number from %g to %g, got '%s'",
                          option->name, option->min, option->max, value);
     *(double *)field_of(settings, option) = number;

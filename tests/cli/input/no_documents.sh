@@ -11,3 +11,5 @@ echo '{"an":"old row"}' > old.jsonl
 sheaf run empty -p x -n 4 -o old.jsonl -q --force
 cat old.jsonl
 ls
+# An empty path, as an unset variable gives, is not the folder we stand in.
+sheaf run '' -p x -n 4 -q | jq -c '[.id, .error.code, .error.message]'

@@ -33,10 +33,13 @@ refused --kv-dtype fp4
 refused --too-long never
 refused --format xml
 refused --order random
-SHEAF_MODEL="$TINY/tiny-llama.gguf" refused --isa sse9
+SHEAF_MODEL="$TINY/tiny-llama.gguf" refused -n 4 --isa sse9
 refused --device tpu
 refused --limit 0
 refused --stop ''
 refused --fail-on tired
 refused --prefix-cache maybe
 refused --price-per-hour -1
+refused -n ' 3'
+refused -n +3
+refused --top-p ' 0.5'

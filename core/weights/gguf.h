@@ -14,8 +14,19 @@
 #include "core/weights/tensor.h"
 
 enum gguf_type {
-    GGUF_U8, GGUF_I8, GGUF_U16, GGUF_I16, GGUF_U32, GGUF_I32, GGUF_F32, GGUF_BOOL, GGUF_STRING,
-    GGUF_ARRAY, GGUF_U64, GGUF_I64, GGUF_F64
+    GGUF_U8,
+    GGUF_I8,
+    GGUF_U16,
+    GGUF_I16,
+    GGUF_U32,
+    GGUF_I32,
+    GGUF_F32,
+    GGUF_BOOL,
+    GGUF_STRING,
+    GGUF_ARRAY,
+    GGUF_U64,
+    GGUF_I64,
+    GGUF_F64
 };
 
 struct gguf;
@@ -52,7 +63,7 @@ bool gguf_read_array_f64(const struct gguf_value *value, uint64_t index, double 
 bool gguf_read_array_strings(const struct gguf_value *value, struct view *out);
 
 size_t gguf_tensor_count(const struct gguf *gguf);
-const struct tensor *gguf_tensor_at(const struct gguf *gguf, size_t index); /* file order */
+const struct tensor *gguf_tensor_at(const struct gguf *gguf, size_t index);       /* file order */
 const struct tensor *gguf_find_tensor(const struct gguf *gguf, const char *name); /* or NULL */
 
 /* Sum of the files' sizes; the shards' paths. */

@@ -12,6 +12,7 @@
 #include "core/engine/backend_cpu.h"
 #include "core/engine/backend_reference.h"
 #include "core/job/input_text.h"
+#include "core/kernels/kernels.h"
 #include "core/model/model_tokenizer.h"
 
 static const char DEFAULT_MODEL[] = "models/smollm2-135m-instruct.gguf";
@@ -179,6 +180,7 @@ struct engine_options runtime_engine_options(const struct runtime *runtime) {
                                                           : KV_BF16,
         .kv_bytes = runtime->budget.kv_bytes,
         .prefix_cache = settings->prefix_cache != 0,
+        .kernels = kernels_select(&runtime->features).elementwise,
     };
 }
 

@@ -53,7 +53,8 @@ static enum status init_scheduler(struct engine *engine, const struct engine_opt
     return engine->backend->ops->reserve(engine->backend, &limits, error);
 }
 
-static enum status init_sampling(struct engine *engine, struct error *error) {
+static enum status init_sampling(struct engine *engine, const struct elementwise_kernels *kernels,
+                                 struct error *error) {
     size_t sequences = (size_t)engine->scheduler.options.max_sequences;
     engine->sampled = calloc(sequences, sizeof *engine->sampled);
     engine->outcomes = calloc(sequences, sizeof *engine->outcomes);
@@ -62,8 +63,8 @@ static enum status init_sampling(struct engine *engine, struct error *error) {
     if (!engine->sampled || !engine->outcomes || !engine->events || !engine->samplers)
         return error_no_memory(error, "the engine");
     for (; engine->worker_count < thread_pool_count(engine->pool); engine->worker_count++)
-        TRY(sampler_init(&engine->samplers[engine->worker_count], engine->model->vocab_count,
-                         error));
+        TRY(sampler_init(&engine->samplers[engine->worker_count], kernels,
+                         engine->model->vocab_count, error));
     return STATUS_OK;
 }
 
@@ -71,6 +72,7 @@ enum status engine_create(const struct model *model, struct backend *backend,
                           struct thread_pool *pool, const struct engine_options *options,
                           struct engine **engine, struct error *error) {
     struct engine *made = calloc(1, sizeof *made);
+    assert(options->kernels);
     *engine = NULL;
     if (!made)
         return error_no_memory(error, "the engine");
@@ -80,7 +82,7 @@ enum status engine_create(const struct model *model, struct backend *backend,
     made->delivered = true;
     enum status status = init_scheduler(made, options, error);
     if (status == STATUS_OK)
-        status = init_sampling(made, error);
+        status = init_sampling(made, options->kernels, error);
     if (status != STATUS_OK) {
         engine_destroy(made);
         return status;

@@ -22,6 +22,8 @@ struct sampling {
     uint64_t seed;
 };
 
+struct elementwise_kernels;
+
 struct engine_options {
     int batch_tokens;  /* prefill rows of a step */
     int max_sequences; /* running at once */
@@ -29,6 +31,7 @@ struct engine_options {
     enum kv_type kv_type;
     uint64_t kv_bytes; /* budget for pages of all groups */
     bool prefix_cache;
+    const struct elementwise_kernels *kernels; /* for sampling; what only plans needs none */
 };
 
 struct engine_request {

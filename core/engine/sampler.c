@@ -8,9 +8,10 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum status sampler_init(struct sampler *sampler, int vocab_count, struct error *error) {
+enum status sampler_init(struct sampler *sampler, const struct elementwise_kernels *kernels,
+                         int vocab_count, struct error *error) {
     size_t count = (size_t)vocab_count;
-    *sampler = (struct sampler){.vocab_count = vocab_count};
+    *sampler = (struct sampler){.kernels = kernels, .vocab_count = vocab_count};
     sampler->logits = calloc(count, sizeof *sampler->logits);
     sampler->seen = calloc(count / 32 + 1, sizeof *sampler->seen);
     sampler->weights = calloc(count, sizeof *sampler->weights);
@@ -82,32 +83,6 @@ static inline double exp_of(double x) {
 
 double sampler_exp(double x) {
     return exp_of(x);
-}
-
-/* An integer that orders as the float does (negative zero included: x + 0 makes it positive). The
- * smallest and largest of a row then also show NaNs, which order beyond the infinities. */
-static int32_t order_of(float x) {
-    int32_t bits;
-    x += 0.0F;
-    memcpy(&bits, &x, sizeof bits);
-    return bits ^ (bits >> 31 & INT32_MAX);
-}
-
-/* The largest logit and its lowest token; false when the row is not finite. */
-static bool find_largest(const float *logits, int count, float *largest, int32_t *token) {
-    int32_t low = INT32_MAX, high = INT32_MIN;
-    for (int i = 0; i < count; i++) {
-        int32_t order = order_of(logits[i]);
-        low = order < low ? order : low;
-        high = order > high ? order : high;
-    }
-    if (low < order_of(-INFINITY) || high >= order_of(INFINITY) || high == order_of(-INFINITY))
-        return false;
-    *token = 0;
-    while (order_of(logits[*token]) != high)
-        ++*token;
-    *largest = logits[*token];
-    return true;
 }
 
 /* The logits after the repetition penalty: the row itself when there is none. */
@@ -286,14 +261,14 @@ static int32_t draw(struct sampler *sampler, const struct sampler_row *row, cons
 }
 
 bool sampler_pick(struct sampler *sampler, const struct sampler_row *row, int32_t *token) {
-    const struct sampling *sampling = row->sampling;
-    float largest;
-    if (!find_largest(row->logits, sampler->vocab_count, &largest, token))
+    bool finite;
+    *token = sampler->kernels->argmax(row->logits, sampler->vocab_count, &finite);
+    if (!finite)
         return false;
     const float *logits = penalise(sampler, row);
-    if (logits != row->logits && !find_largest(logits, sampler->vocab_count, &largest, token))
-        return false;
-    if (sampling->temperature > 0)
-        *token = draw(sampler, row, logits, largest);
-    return true;
+    if (logits != row->logits)
+        *token = sampler->kernels->argmax(logits, sampler->vocab_count, &finite);
+    if (finite && row->sampling->temperature > 0)
+        *token = draw(sampler, row, logits, logits[*token]);
+    return finite;
 }

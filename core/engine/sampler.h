@@ -16,6 +16,7 @@
 
 #include "core/base/error.h"
 #include "core/engine/engine.h"
+#include "core/kernels/kernels.h"
 
 struct sampler_row {
     const float *logits;    /* [vocab_count] */
@@ -33,6 +34,7 @@ struct sampler_candidate {
 
 /* Workspace of one worker; its pages are touched only when a setting needs them. */
 struct sampler {
+    const struct elementwise_kernels *kernels;
     int vocab_count;
     float *logits;                        /* [vocab_count]: after the penalty */
     uint32_t *seen;                       /* a bit a token, all clear between rows */
@@ -40,7 +42,9 @@ struct sampler {
     struct sampler_candidate *candidates; /* [vocab_count]: what top-k or top-p may keep */
 };
 
-enum status sampler_init(struct sampler *sampler, int vocab_count, struct error *error);
+/* `kernels` finds the largest logit: any variant, all find the same. */
+enum status sampler_init(struct sampler *sampler, const struct elementwise_kernels *kernels,
+                         int vocab_count, struct error *error);
 void sampler_deinit(struct sampler *sampler);
 
 /* Settings in range: `BAD_INPUT` names the first that is not. */

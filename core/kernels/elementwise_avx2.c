@@ -94,21 +94,19 @@ static float largest_lane(__m256 values) {
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* The largest value and whether all are finite, then its first place. */
+/* The largest value and whether all are below +Inf (a NaN is not), then its first place. */
 static int argmax(const float *values, int count, bool *finite) {
     const __m256 low = _mm256_set1_ps(-INFINITY);
-    const __m256i infinite = _mm256_set1_epi32(0x7f800000);
-    __m256 most = low;
-    __m256i bad = _mm256_setzero_si256();
+    const __m256 infinite = _mm256_set1_ps(INFINITY);
+    __m256 most = low, bad = _mm256_setzero_ps();
     for (int i = 0; i < count; i += LANES) {
         __m256i used = used_lanes(count - i);
         __m256 x = _mm256_maskload_ps(values + i, used);
-        __m256i exponent = _mm256_and_si256(_mm256_castps_si256(x), infinite);
-        bad = _mm256_or_si256(bad, _mm256_cmpeq_epi32(exponent, infinite));
+        bad = _mm256_or_ps(bad, _mm256_cmp_ps(x, infinite, _CMP_NLT_UQ));
         most = _mm256_max_ps(_mm256_blendv_ps(low, x, _mm256_castsi256_ps(used)), most);
     }
-    *finite = _mm256_movemask_epi8(bad) == 0;
     __m256 largest = _mm256_set1_ps(largest_lane(most));
+    *finite = _mm256_movemask_ps(bad) == 0 && _mm256_cvtss_f32(largest) > -INFINITY;
     for (int i = 0; i < count; i += LANES) {
         __m256i used = used_lanes(count - i);
         __m256 equal = _mm256_cmp_ps(_mm256_maskload_ps(values + i, used), largest, _CMP_EQ_OQ);

@@ -76,21 +76,20 @@ static void softcap(float *values, int count, float cap) {
     }
 }
 
-/* The largest value and whether all are finite, then its first place. */
+/* The largest value and whether all are below +Inf (a NaN is not), then its first place. */
 static int argmax(const float *values, int count, bool *finite) {
     const __m512 low = _mm512_set1_ps(-INFINITY);
-    const __m512i infinite = _mm512_set1_epi32(0x7f800000);
+    const __m512 infinite = _mm512_set1_ps(INFINITY);
     __m512 most = low;
     __mmask16 bad = 0;
     for (int i = 0; i < count; i += LANES) {
         __mmask16 used = math_lanes_avx512(count - i);
         __m512 x = _mm512_maskz_loadu_ps(used, values + i);
-        __m512i exponent = _mm512_and_si512(_mm512_castps_si512(x), infinite);
-        bad |= _mm512_cmpeq_epi32_mask(exponent, infinite);
+        bad |= _mm512_cmp_ps_mask(x, infinite, _CMP_NLT_UQ);
         most = _mm512_max_ps(_mm512_mask_blend_ps(used, low, x), most);
     }
-    *finite = bad == 0;
     __m512 largest = _mm512_set1_ps(_mm512_reduce_max_ps(most));
+    *finite = bad == 0 && _mm512_cvtss_f32(largest) > -INFINITY;
     for (int i = 0; i < count; i += LANES) {
         __mmask16 used = math_lanes_avx512(count - i);
         __m512 x = _mm512_maskz_loadu_ps(used, values + i);

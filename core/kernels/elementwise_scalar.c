@@ -46,13 +46,13 @@ static void softcap(float *values, int count, float cap) {
 
 static int argmax(const float *values, int count, bool *finite) {
     int best = 0;
-    *finite = true;
+    bool numbers = true;
     for (int i = 0; i < count; i++) {
-        if (!isfinite(values[i]))
-            *finite = false;
+        numbers &= values[i] < INFINITY;
         if (values[i] > values[best])
             best = i;
     }
+    *finite = numbers && values[best] > -INFINITY;
     return best;
 }
 

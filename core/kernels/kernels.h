@@ -123,8 +123,8 @@ struct elementwise_kernels {
     void (*add)(float *into, const float *from, int count);
     /* values[i] = cap × tanh(values[i] / cap) */
     void (*softcap)(float *values, int count, float cap);
-    /* Index of the largest value, lowest index on ties; *finite is false when a NaN or Inf is among
-     * them. */
+    /* Index of the largest value, lowest index on ties (-0 is 0). *finite is false, and the index
+     * any, when a NaN or +Inf is among them or nothing but -Inf, which only rules out its index. */
     int (*argmax)(const float *values, int count, bool *finite);
 };
 

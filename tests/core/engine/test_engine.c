@@ -5,6 +5,7 @@
 
 #include "core/engine/engine.h"
 #include "core/engine/simulate.h"
+#include "core/kernels/kernels.h"
 #include "tests/core/engine/fake_backend.h"
 
 /* Counts, and on demand fails, every allocation of the process. A sanitizer brings an allocator of
@@ -55,11 +56,13 @@ struct rig {
 
 static struct engine_options options_of(int batch_tokens, int max_sequences, int pages,
                                         bool prefix_cache) {
+    struct cpu_features none = {0};
     return (struct engine_options){.batch_tokens = batch_tokens,
                                    .max_sequences = max_sequences,
                                    .context = 1000,
                                    .kv_bytes = (uint64_t)pages * PAGE_BYTES,
-                                   .prefix_cache = prefix_cache};
+                                   .prefix_cache = prefix_cache,
+                                   .kernels = kernels_select(&none).elementwise};
 }
 
 static void rig_open(struct rig *rig, struct engine_options options, int threads) {

@@ -25,7 +25,9 @@ static int32_t pick(struct sampler *sampler, const float *logits, struct samplin
 
 static struct sampler sampler_of(int vocab_count) {
     struct sampler sampler;
-    cr_assert_eq(sampler_init(&sampler, vocab_count, NULL), STATUS_OK);
+    struct cpu_features features = cpu_features_detect();
+    const struct elementwise_kernels *kernels = kernels_select(&features).elementwise;
+    cr_assert_eq(sampler_init(&sampler, kernels, vocab_count, NULL), STATUS_OK);
     return sampler;
 }
 

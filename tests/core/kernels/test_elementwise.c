@@ -173,11 +173,41 @@ Test(elementwise, argmax) {
                 values[count - 1] = -1;
                 check_argmax(kernels, values, count, best, true);
             }
-            values[0] = 1, values[count / 2] = NAN;
-            check_argmax(kernels, values, count, 0, false);
-            values[count / 2] = -INFINITY;
-            check_argmax(kernels, values, count, 0, false);
             guard_pages_destroy(&pages);
+        }
+    }
+}
+
+Test(elementwise, argmax_finds_what_is_no_number_wherever_it_is) {
+    static const float bad[] = {NAN, -NAN, INFINITY};
+    for (size_t v = 0; v < elementwise_variant_count(); v++) {
+        const struct elementwise_kernels *kernels = variant(v);
+        for (int count = 1; kernels != NULL && count <= 70; count++) {
+            float values[70] = {0};
+            for (int i = 0; i < count; i++) {
+                for (int b = 0; b < 3; b++) {
+                    values[i] = bad[b];
+                    check_argmax(kernels, values, count, 0, false);
+                }
+                values[i] = 0;
+            }
+        }
+    }
+}
+
+Test(elementwise, argmax_passes_over_minus_infinity_and_signs_of_zero) {
+    for (size_t v = 0; v < elementwise_variant_count(); v++) {
+        const struct elementwise_kernels *kernels = variant(v);
+        for (int count = 1; kernels != NULL && count <= 70; count++) {
+            float values[70];
+            for (int i = 0; i < count; i++)
+                values[i] = -INFINITY;
+            check_argmax(kernels, values, count, 0, false);
+            values[count / 2] = -3e38f;
+            check_argmax(kernels, values, count, count / 2, true);
+            for (int i = 0; i < count; i++)
+                values[i] = i % 2 ? 0.0f : -0.0f;
+            check_argmax(kernels, values, count, 0, true);
         }
     }
 }

@@ -83,7 +83,7 @@ struct backend_cpu {
     struct kernels kernels;
     const struct model *model; /* borrowed, from prepare on */
     struct tile_set *tiles;    /* [linear_count] by linear.id */
-    int embedded_rows; /* since the embedding's pages were last given back */
+    int embedded_rows;         /* since the embedding's pages were last given back */
     int tile_count;
     struct backend_limits limits;
     char *kv[MODEL_KV_GROUPS_MAX];

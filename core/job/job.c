@@ -19,6 +19,7 @@ enum {
     READY_BYTES_MAX = 256 << 20,
     FINISHED_ITEMS_MAX = 1024,
     FINISHED_BYTES_MAX = 256 << 20,
+    READER_WAIT_MS = 500,
 };
 
 struct job_run {
@@ -32,7 +33,7 @@ struct job_run {
     size_t active_count, active_capacity;
     double wait_ms;
     pthread_t reader_thread;
-    bool reader_started, reader_joined;
+    bool reader_started, reader_joined, reader_abandoned;
     bool left_out; /* the user stopped and documents were not computed */
 };
 
@@ -48,6 +49,10 @@ static void *writer_thread(void *context) {
 
 static int stop_level(const struct job_run *run) {
     return atomic_load(run->job->stop);
+}
+
+static bool is_stopping(struct job_run *run) {
+    return stop_level(run) != JOB_GO_ON || atomic_load(&run->writer.failed);
 }
 
 /* ---- submitting ---- */
@@ -175,7 +180,7 @@ static void drop_unstarted(struct job_run *run, bool running_too) {
 }
 
 static void heed_stop(struct job_run *run) {
-    if (stop_level(run) == JOB_GO_ON && !atomic_load(&run->writer.failed))
+    if (!is_stopping(run))
         return;
     item_queue_cancel(&run->ready);
     bool now = stop_level(run) == JOB_STOP_NOW || atomic_load(&run->writer.failed);
@@ -199,12 +204,12 @@ static void publish_progress(struct job_run *run) {
 static enum status compute_all(struct job_run *run, struct error *error) {
     while (!is_done(run)) {
         heed_stop(run);
-        if (stop_level(run) == JOB_GO_ON && !atomic_load(&run->writer.failed)) {
+        if (!is_stopping(run)) {
             take_ready(run);
             submit_window(run);
         }
         if (engine_is_idle(run->engine)) {
-            if (run->active_count == 0 && stop_level(run) != JOB_GO_ON)
+            if (run->active_count == 0 && is_stopping(run))
                 return STATUS_OK;
             continue;
         }
@@ -248,18 +253,27 @@ static void report_skipped(struct job_run *run) {
 
 /* ---- opening and closing ---- */
 
-/* A reader that waits for a pipe cannot be woken: after a stop it is left behind, with what it
- * uses, until the process ends. */
-static void join_reader(struct job_run *run) {
-    if (!run->reader_started || run->reader_joined)
-        return;
-    item_queue_cancel(&run->ready);
-    bool stopped = stop_level(run) != JOB_GO_ON || atomic_load(&run->writer.failed);
+static struct timespec deadline_after(long milliseconds) {
     struct timespec deadline;
     clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += 1;
-    run->reader_joined = (stopped ? pthread_timedjoin_np(run->reader_thread, NULL, &deadline)
-                                  : pthread_join(run->reader_thread, NULL)) == 0;
+    deadline.tv_nsec += milliseconds * 1000000;
+    deadline.tv_sec += deadline.tv_nsec / 1000000000;
+    deadline.tv_nsec %= 1000000000;
+    return deadline;
+}
+
+/* A reader that waits for a pipe cannot be woken, and one deep in a long text takes its time: when
+ * it is not at its end by itself it is soon left behind, with what it uses, until the process ends.
+ */
+static void join_reader(struct job_run *run) {
+    if (!run->reader_started || run->reader_joined || run->reader_abandoned)
+        return;
+    item_queue_cancel(&run->ready);
+    bool ended = atomic_load(&run->job->progress->reading_ended);
+    struct timespec deadline = deadline_after(READER_WAIT_MS);
+    run->reader_joined = (ended ? pthread_join(run->reader_thread, NULL)
+                                : pthread_timedjoin_np(run->reader_thread, NULL, &deadline)) == 0;
+    run->reader_abandoned = !run->reader_joined;
 }
 
 static enum status start_reader(struct job_run *run, struct error *error) {
@@ -289,13 +303,13 @@ enum status job_open(const struct job *job, struct job_run **result, struct erro
     return STATUS_OK;
 }
 
-void job_close(struct job_run *run) {
+bool job_close(struct job_run *run) {
     if (!run)
-        return;
+        return true;
     item_queue_cancel(&run->finished);
     join_reader(run);
-    if (run->reader_started && !run->reader_joined)
-        return;
+    if (run->reader_abandoned)
+        return false;
     reader_destroy(run->reader);
     writer_deinit(&run->writer);
     order_window_deinit(&run->window);
@@ -303,6 +317,7 @@ void job_close(struct job_run *run) {
     item_queue_deinit(&run->finished);
     free(run->active);
     free(run);
+    return true;
 }
 
 /* ---- foreseeing ---- */

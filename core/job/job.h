@@ -94,7 +94,8 @@ enum status job_foresee(struct job_run *run, const struct model *model,
 enum status job_compute(struct job_run *run, struct engine *engine, struct job_outcome *outcome,
                         struct error *error);
 
-/* Stops the reader where it is. NULL is fine. */
-void job_close(struct job_run *run);
+/* Stops the reader where it is; NULL is fine. false: the reader waits for an input that does not
+ * come and was left behind. Then all that the job refers to must stand until the process ends. */
+bool job_close(struct job_run *run);
 
 #endif

@@ -55,19 +55,21 @@ static enum status choose_log_path(struct run_command *run, struct error *error)
     return STATUS_OK;
 }
 
-/* An ordered output that was finished before is the log to resume from. */
-static enum status prepare_ordered(struct run_command *run, struct error *error) {
-    const struct settings *settings = run->runtime.settings;
+static bool has_rows(const char *path) {
     struct stat info;
-    if (settings->order != ORDER_INPUT || !settings->output || stat(settings->output, &info) != 0 ||
-        info.st_size == 0 || settings->force)
-        return STATUS_OK;
-    if (!settings->resume)
-        return output_log_open(&run->output, settings->output, OUTPUT_NEW, error);
-    if (access(run->output_path.bytes, F_OK) != 0 &&
-        rename(settings->output, run->output_path.bytes) != 0)
-        return error_set(error, STATUS_IO, "cannot rename '%s'", settings->output);
-    return STATUS_OK;
+    return stat(path, &info) == 0 && info.st_size > 0;
+}
+
+/* An ordered output that was finished before is refused, or it is the log to resume from: then it
+ * keeps its name until there is something to compute. An interrupted log beside it comes first. */
+static enum status open_rows(struct run_command *run, struct error *error) {
+    const struct settings *settings = run->runtime.settings;
+    const char *path = run->output_path.bytes;
+    bool finished =
+        settings->order == ORDER_INPUT && !settings->force && has_rows(settings->output);
+    if (finished && !(settings->resume && has_rows(path)))
+        path = settings->output;
+    return output_log_open(&run->output, path, mode_of(settings), error);
 }
 
 /* Whether the summary can be written is known before the work, not after it. */
@@ -105,8 +107,7 @@ static enum status check_own(struct run_command *run, struct error *error) {
 static enum status open_outputs(struct run_command *run, struct error *error) {
     const struct settings *settings = run->runtime.settings;
     TRY(choose_log_path(run, error));
-    TRY(prepare_ordered(run, error));
-    TRY(output_log_open(&run->output, run->output_path.bytes, mode_of(settings), error));
+    TRY(open_rows(run, error));
     if (settings->errors)
         TRY(output_log_open(&run->errors, settings->errors, mode_of(settings), error));
     TRY(check_summary(settings, error));
@@ -123,7 +124,9 @@ static enum status scan_output(struct run_command *run, struct error *error) {
     log_write(&run->runtime.log, LOG_INFO, "resuming: %lld rows are there, %lld of them errors%s",
               run->scan.rows, run->scan.errors,
               run->scan.torn_bytes > 0 ? "; a torn last line was cut off" : "");
-    return STATUS_OK;
+    return run->runtime.settings->errors
+               ? output_scan_refill_errors(&run->output, &run->errors, error)
+               : STATUS_OK;
 }
 
 static enum status check_fail_on(const struct settings *settings, struct error *error) {
@@ -184,6 +187,8 @@ static enum status open_job(struct run_command *run, struct error *error) {
 }
 
 static enum status compute(struct run_command *run, struct error *error) {
+    if (run->output.path && strcmp(run->output.path, run->output_path.bytes) != 0)
+        TRY(output_log_rename(&run->output, run->output_path.bytes, error));
     run->outcome =
         (struct job_outcome){.summary = run->summary, .superseded = run->scan.superseded};
     progress_start(&run->progress, run->runtime.settings, run->job.stop);
@@ -192,9 +197,12 @@ static enum status compute(struct run_command *run, struct error *error) {
     return status;
 }
 
-/* Ordered outputs take their final name; a log with superseded rows is written once more. */
+/* Ordered outputs take their final name; a log with superseded rows is written once more. Errors
+ * that were retried leave their file. */
 static enum status publish(struct run_command *run, struct error *error) {
     const struct settings *settings = run->runtime.settings;
+    if (settings->resume && settings->errors)
+        TRY(output_scan_refill_errors(&run->output, &run->errors, error));
     bool ordered = settings->order == ORDER_INPUT && settings->format == FORMAT_JSONL;
     if (!settings->output || (!ordered && !run->outcome.superseded))
         return STATUS_OK;
@@ -203,7 +211,8 @@ static enum status publish(struct run_command *run, struct error *error) {
     const char *target = ordered ? settings->output : run->output_path.bytes;
     TRY(output_scan_publish(&run->output, target, ordered, error));
     if (ordered && unlink(run->output_path.bytes) != 0)
-        return error_set(error, STATUS_IO, "cannot remove '%s'", run->output_path.bytes);
+        return error_set_errno(error, STATUS_IO, errno, "cannot remove '%s'",
+                               run->output_path.bytes);
     return STATUS_OK;
 }
 
@@ -247,23 +256,25 @@ static void report(struct run_command *run, int code) {
     text_deinit(&text);
 }
 
-static void deinit(struct run_command *run) {
+/* Frees everything, unless a reader that cannot be woken still uses it: then the process ends here.
+ */
+static int finish(struct run_command *run, int code) {
     struct error ignored;
-    job_close(run->job_run);
-    if (run->output_path.max)
-        output_log_close(&run->output, &ignored);
-    if (run->runtime.settings->errors)
-        output_log_close(&run->errors, &ignored);
+    bool ended = job_close(run->job_run);
+    output_log_close(&run->output, &ignored);
+    output_log_close(&run->errors, &ignored);
+    if (!ended)
+        _exit(code);
     questions_deinit(&run->questions);
     finished_set_deinit(&run->finished);
     text_deinit(&run->output_path);
     runtime_deinit(&run->runtime);
+    return code;
 }
 
-static int fail(struct run_command *run, const struct error *error, int code) {
+static int fail(struct run_command *run, const struct error *error) {
     fprintf(stderr, "sheaf: %s\n", error->text);
-    deinit(run);
-    return code;
+    return finish(run, EXIT_NOT_STARTED);
 }
 
 int command_run(const struct settings *settings, const struct path_list *inputs,
@@ -279,7 +290,7 @@ int command_run(const struct settings *settings, const struct path_list *inputs,
         return EXIT_NOT_STARTED;
     clock_wall_text(run.summary->facts.started, sizeof run.summary->facts.started);
     if (prepare(&run, inputs, arena, &error) != STATUS_OK || open_job(&run, &error) != STATUS_OK)
-        return fail(&run, &error, EXIT_NOT_STARTED);
+        return fail(&run, &error);
     enum status status = compute(&run, &error);
     if (status == STATUS_OK)
         status = publish(&run, &error);
@@ -292,6 +303,5 @@ int command_run(const struct settings *settings, const struct path_list *inputs,
         fprintf(stderr, "sheaf: no documents in the inputs\n");
     if (code != EXIT_NOT_STARTED)
         report(&run, code);
-    deinit(&run);
-    return code;
+    return finish(&run, code);
 }

@@ -132,14 +132,29 @@ static enum status check_rows(struct row_check *check, const struct path_list *i
     return status;
 }
 
-static void deinit(struct row_check *check) {
+/* Frees everything, unless a reader that cannot be woken still uses it: then the process ends here.
+ */
+static int finish(struct row_check *check, int code) {
     struct error ignored;
-    job_close(check->job_run);
+    bool ended = job_close(check->job_run);
     output_log_close(&check->output, &ignored);
     unlink(check->path);
+    if (!ended) {
+        fflush(stdout);
+        _exit(code);
+    }
     finished_set_deinit(&check->finished);
     questions_deinit(&check->questions);
     runtime_deinit(&check->runtime);
+    return code;
+}
+
+static int exit_code_of(const struct row_check *check, enum status status) {
+    if (signals_exit_code() != 0)
+        return signals_exit_code();
+    if (status != STATUS_OK)
+        return EXIT_NOT_STARTED;
+    return check->different + check->missing > 0 ? EXIT_SOME_FAILED : EXIT_ALL_DONE;
 }
 
 int verify_rows(const struct settings *settings, const struct path_list *inputs,
@@ -158,8 +173,5 @@ int verify_rows(const struct settings *settings, const struct path_list *inputs,
                check.different, check.missing);
     else
         fprintf(stderr, "sheaf: %s\n", error.text);
-    deinit(&check);
-    if (status != STATUS_OK)
-        return EXIT_NOT_STARTED;
-    return check.different + check.missing > 0 ? EXIT_SOME_FAILED : EXIT_ALL_DONE;
+    return finish(&check, exit_code_of(&check, status));
 }

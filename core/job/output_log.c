@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -38,16 +39,24 @@ static enum status refuse_existing(int fd, const char *path, struct error *error
                      path, rows, rows == 1 ? "" : "s");
 }
 
+/* A pipe is opened for writing only: with an end to read held here, a reader that goes away would
+ * never be noticed. */
+static int open_existing(const char *path) {
+    struct stat info;
+    bool is_file = stat(path, &info) != 0 || S_ISREG(info.st_mode);
+    return open(path, (is_file ? O_RDWR | O_CREAT : O_WRONLY) | O_APPEND | O_CLOEXEC, 0666);
+}
+
 static enum status open_file(struct output_log *log, const char *path, enum output_mode mode,
                              struct error *error) {
     log->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
     log->is_made = log->fd >= 0;
     if (log->fd < 0 && errno == EEXIST)
-        log->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (log->fd < 0 && errno == ENXIO)
-        log->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+        log->fd = open_existing(path);
     if (log->fd < 0)
         return error_set_errno(error, STATUS_IO, errno, "cannot write '%s'", path);
+    if (log->is_made)
+        output_log_sync_folder(path);
     struct stat info;
     if (fstat(log->fd, &info) != 0)
         return error_set_errno(error, STATUS_IO, errno, "cannot inspect '%s'", path);
@@ -116,6 +125,31 @@ enum status output_log_append(struct output_log *log, struct view line, struct e
     }
     log->length += (int64_t)line.length;
     log->unsynced = true;
+    return STATUS_OK;
+}
+
+void output_log_sync_folder(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+    free(folder);
+}
+
+enum status output_log_rename(struct output_log *log, const char *path, struct error *error) {
+    char *copy = strdup(path);
+    if (!copy)
+        return error_no_memory(error, "the output path");
+    if (rename(log->path, copy) != 0) {
+        free(copy);
+        return error_set_errno(error, STATUS_IO, errno, "cannot rename '%s'", log->path);
+    }
+    free(log->path);
+    log->path = copy;
+    output_log_sync_folder(copy);
     return STATUS_OK;
 }
 

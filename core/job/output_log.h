@@ -40,6 +40,13 @@ enum status output_log_append(struct output_log *log, struct view line, struct e
 /* Sync when a second has passed since the last time (or `now`). */
 enum status output_log_sync(struct output_log *log, bool now, struct error *error);
 
+/* The log goes on under another name. */
+enum status output_log_rename(struct output_log *log, const char *path, struct error *error);
+
+/* A new name in a folder outlives a power loss once the folder is synced, as far as the file system
+ * can: its refusal is no error. */
+void output_log_sync_folder(const char *path);
+
 /* Syncs and closes; a file that was made and has no row is removed. */
 enum status output_log_close(struct output_log *log, struct error *error);
 

@@ -138,6 +138,7 @@ struct row_place {
     long long index;
     int64_t offset;
     int64_t length;
+    bool is_error;
 };
 
 struct row_places {
@@ -169,8 +170,8 @@ static enum status collect_places(FILE *file, struct row_places *places, struct 
         struct row_facts facts;
         if (!read_facts(line, (size_t)length, &facts))
             status = error_set(error, STATUS_CORRUPT, "the output has a line that is no row");
-        else if (!places_add(places,
-                             (struct row_place){facts.id_hash, facts.index, offset, length}))
+        else if (!places_add(places, (struct row_place){facts.id_hash, facts.index, offset, length,
+                                                        facts.is_error}))
             status = error_no_memory(error, "ordering the output");
         offset += length;
     }
@@ -210,27 +211,41 @@ static void drop_superseded(struct row_places *places) {
     places->count = kept;
 }
 
+/* The log open for reading, and the places of its rows, one an id. */
+static enum status find_standing_rows(const struct output_log *log, FILE **from,
+                                      struct row_places *places, struct error *error) {
+    *from = open_reader(log);
+    if (!*from)
+        return error_set_errno(error, STATUS_IO, errno, "cannot read '%s'", log->path);
+    TRY(collect_places(*from, places, error));
+    drop_superseded(places);
+    return STATUS_OK;
+}
+
+/* A row's bytes, in a buffer that is used again. */
+static enum status read_row(FILE *from, const struct row_place *place, struct text *row,
+                            struct error *error) {
+    size_t length = (size_t)place->length;
+    text_clear(row);
+    if (!text_reserve(row, length))
+        return error_no_memory(error, "copying rows");
+    if (fseeko(from, place->offset, SEEK_SET) != 0 || fread(row->bytes, 1, length, from) != length)
+        return error_set_errno(error, STATUS_IO, errno, "cannot read rows back");
+    row->length = length;
+    return STATUS_OK;
+}
+
 static enum status copy_rows(FILE *from, FILE *to, const struct row_places *places,
                              struct error *error) {
-    char *buffer = NULL;
-    size_t capacity = 0;
+    struct text row;
+    text_init(&row, SIZE_MAX / 4);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < places->count && status == STATUS_OK; i++) {
-        size_t length = (size_t)places->items[i].length;
-        if (length > capacity) {
-            char *grown = realloc(buffer, length);
-            if (!grown) {
-                status = error_no_memory(error, "ordering the output");
-                break;
-            }
-            buffer = grown;
-            capacity = length;
-        }
-        if (fseeko(from, places->items[i].offset, SEEK_SET) != 0 ||
-            fread(buffer, 1, length, from) != length || fwrite(buffer, 1, length, to) != length)
+        status = read_row(from, &places->items[i], &row, error);
+        if (status == STATUS_OK && fwrite(row.bytes, 1, row.length, to) != row.length)
             status = error_set_errno(error, STATUS_IO, errno, "cannot copy rows");
     }
-    free(buffer);
+    text_deinit(&row);
     return status;
 }
 
@@ -248,6 +263,8 @@ static enum status write_published(FILE *from, const char *temporary, const char
         status = error_set_errno(error, STATUS_IO, errno, "cannot rename '%s'", temporary);
     if (status != STATUS_OK)
         unlink(temporary);
+    else
+        output_log_sync_folder(path);
     return status;
 }
 
@@ -258,13 +275,10 @@ enum status output_scan_publish(struct output_log *log, const char *path, bool i
     text_init(&temporary, 1 << 16);
     if (!text_append_format(&temporary, "%s.sorting", path))
         return error_no_memory(error, "ordering the output");
-    FILE *from = open_reader(log);
+    FILE *from = NULL;
     struct row_places places = {0};
-    enum status status =
-        from ? collect_places(from, &places, error)
-             : error_set_errno(error, STATUS_IO, errno, "cannot read '%s'", log->path);
+    enum status status = find_standing_rows(log, &from, &places, error);
     if (status == STATUS_OK) {
-        drop_superseded(&places);
         qsort(places.items, places.count, sizeof *places.items,
               in_index_order ? by_index : by_offset);
         status = write_published(from, temporary.bytes, path, &places, error);
@@ -273,5 +287,62 @@ enum status output_scan_publish(struct output_log *log, const char *path, bool i
         fclose(from);
     free(places.items);
     text_deinit(&temporary);
+    return status;
+}
+
+static enum status check_rows_only(const struct output_log *log, struct error *error) {
+    FILE *file = open_reader(log);
+    if (!file)
+        return error_set_errno(error, STATUS_IO, errno, "cannot read '%s'", log->path);
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t length;
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && (length = getline(&line, &capacity, file)) > 0) {
+        struct row_facts facts;
+        if (line[length - 1] == '\n' && !read_facts(line, (size_t)length, &facts))
+            status =
+                error_set(error, STATUS_BAD_INPUT,
+                          "'%s' has a line that is not a row of sheaf: not touched", log->path);
+    }
+    free(line);
+    fclose(file);
+    return status;
+}
+
+static enum status append_errors(FILE *from, const struct row_places *places,
+                                 struct output_log *errors, struct error *error) {
+    struct text row;
+    text_init(&row, SIZE_MAX / 4);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < places->count && status == STATUS_OK; i++) {
+        if (!places->items[i].is_error)
+            continue;
+        status = read_row(from, &places->items[i], &row, error);
+        if (status == STATUS_OK)
+            status = output_log_append(errors, text_view(&row), error);
+    }
+    text_deinit(&row);
+    return status;
+}
+
+enum status output_scan_refill_errors(struct output_log *log, struct output_log *errors,
+                                      struct error *error) {
+    if (!errors->may_sync)
+        return STATUS_OK;
+    TRY(check_rows_only(errors, error));
+    FILE *from = NULL;
+    struct row_places places = {0};
+    enum status status = find_standing_rows(log, &from, &places, error);
+    if (status == STATUS_OK && ftruncate(errors->fd, 0) != 0)
+        status = error_set_errno(error, STATUS_IO, errno, "cannot empty '%s'", errors->path);
+    if (status == STATUS_OK) {
+        errors->length = 0;
+        qsort(places.items, places.count, sizeof *places.items, by_offset);
+        status = append_errors(from, &places, errors, error);
+    }
+    if (from)
+        fclose(from);
+    free(places.items);
     return status;
 }

@@ -23,4 +23,10 @@ enum status output_scan_rows(struct output_log *log, const char *settings_hash,
 enum status output_scan_publish(struct output_log *log, const char *path, bool by_index,
                                 struct error *error);
 
+/* Make `errors` hold the error rows that stand in `log`, one an id, and nothing else: what an
+ * interrupted run left in it may be torn, and errors may have been retried. Refused when it holds
+ * something that is no row. */
+enum status output_scan_refill_errors(struct output_log *log, struct output_log *errors,
+                                      struct error *error);
+
 #endif

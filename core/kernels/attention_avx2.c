@@ -1,12 +1,12 @@
 /* Attention kernels with AVX2 and FMA in fp32. A pair of bf16 keys or values is widened in
  * registers, even then odd: 5 rows × 16 columns are 10 sums. */
-#include <immintrin.h>
 #include <string.h>
 
 #include "core/kernels/kernels_variants.h"
 #include "core/kernels/math_avx2.h"
+#include "core/kernels/multiply_avx2.h"
 
-enum { BLOCK_ROWS = 5, LANES = 8 };
+enum { BLOCK_ROWS = 5, LANES = MULTIPLY_WIDTH };
 
 static bool available(const struct cpu_features *features) {
     return features->avx2;
@@ -26,98 +26,40 @@ static void convert_query(const float *in, int count, float factor, void *out) {
     scale_row(out, count, factor);
 }
 
-struct block {
-    const char *rows;
-    size_t row_stride; /* bytes */
-    const uint16_t *panel;
-    size_t panel_stride; /* elements from one pair to the next */
-    int k;
-    float *out;
-    size_t out_stride;
-    bool accumulate;
-};
-
-/* row_count rows × 16 columns. */
-static inline __attribute__((always_inline)) void multiply_rows(const struct block *block,
-                                                                const int row_count) {
+/* Two of k. */
+ALWAYS_INLINE void step_pair(const char *row, size_t row_stride, int row_count, const char *panel,
+                             __m256 (*sums)[MULTIPLY_VECTORS]) {
     const __m256i high = _mm256_set1_epi32((int)0xffff0000u);
-    __m256 sums[BLOCK_ROWS][2];
-#pragma GCC unroll 5
-    for (int r = 0; r < row_count; r++) {
-        const float *out = block->out + (size_t)r * block->out_stride;
-        sums[r][0] = block->accumulate ? _mm256_loadu_ps(out) : _mm256_setzero_ps();
-        sums[r][1] = block->accumulate ? _mm256_loadu_ps(out + LANES) : _mm256_setzero_ps();
-    }
-    const uint16_t *panel = block->panel;
-    for (int i = 0; i < block->k; i += 2) {
-        const char *row = block->rows + (size_t)i * sizeof(float);
-        __m256i first = _mm256_loadu_si256((const void *)panel);
-        __m256i second = _mm256_loadu_si256((const void *)(panel + 2 * LANES));
-#pragma GCC unroll 2
-        for (int half = 0; half < 2; half++) {
-            __m256 columns[2] = {
-                _mm256_castsi256_ps(half ? _mm256_and_si256(first, high)
-                                         : _mm256_slli_epi32(first, 16)),
-                _mm256_castsi256_ps(half ? _mm256_and_si256(second, high)
-                                         : _mm256_slli_epi32(second, 16)),
-            };
-#pragma GCC unroll 5
-            for (int r = 0; r < row_count; r++) {
-                float value;
-                memcpy(&value, row + (size_t)r * block->row_stride + 4 * half, sizeof value);
-                __m256 broadcast = _mm256_set1_ps(value);
-                sums[r][0] = _mm256_fmadd_ps(broadcast, columns[0], sums[r][0]);
-                sums[r][1] = _mm256_fmadd_ps(broadcast, columns[1], sums[r][1]);
-            }
+    __m256i first = _mm256_loadu_si256((const void *)panel);
+    __m256i second = _mm256_loadu_si256((const void *)(panel + sizeof first));
+    UNROLL(2)
+    for (int half = 0; half < 2; half++) {
+        __m256 columns[MULTIPLY_VECTORS] = {
+            _mm256_castsi256_ps(half ? _mm256_and_si256(first, high)
+                                     : _mm256_slli_epi32(first, 16)),
+            _mm256_castsi256_ps(half ? _mm256_and_si256(second, high)
+                                     : _mm256_slli_epi32(second, 16)),
+        };
+        UNROLL(5)
+        for (int r = 0; r < row_count; r++) {
+            float value;
+            memcpy(&value, row + (size_t)r * row_stride + 4 * half, sizeof value);
+            __m256 broadcast = _mm256_set1_ps(value);
+            sums[r][0] = _mm256_fmadd_ps(broadcast, columns[0], sums[r][0]);
+            sums[r][1] = _mm256_fmadd_ps(broadcast, columns[1], sums[r][1]);
         }
-        panel += block->panel_stride;
-    }
-#pragma GCC unroll 5
-    for (int r = 0; r < row_count; r++) {
-        float *out = block->out + (size_t)r * block->out_stride;
-        _mm256_storeu_ps(out, sums[r][0]);
-        _mm256_storeu_ps(out + LANES, sums[r][1]);
     }
 }
 
-static void multiply_block(const struct block *block, int row_count) {
-    switch (row_count) {
-    case 1:
-        multiply_rows(block, 1);
-        break;
-    case 2:
-        multiply_rows(block, 2);
-        break;
-    case 3:
-        multiply_rows(block, 3);
-        break;
-    case 4:
-        multiply_rows(block, 4);
-        break;
-    default:
-        multiply_rows(block, BLOCK_ROWS);
-        break;
-    }
+static void run_block(const struct multiply_block *block, int row_count) {
+    multiply_any_rows(block, row_count, BLOCK_ROWS, 2, step_pair);
 }
 
 static void multiply_pairs(const void *rows, size_t row_stride, int row_count,
                            const uint16_t *panel, int panel_columns, int k, float *out,
                            size_t out_stride, int column_count, bool accumulate) {
-    for (int c = 0; c < column_count; c += 2 * LANES) {
-        for (int r = 0; r < row_count; r += BLOCK_ROWS) {
-            struct block block = {
-                .rows = (const char *)rows + (size_t)r * row_stride,
-                .row_stride = row_stride,
-                .panel = panel + 2 * c,
-                .panel_stride = 2 * (size_t)panel_columns,
-                .k = k,
-                .out = out + (size_t)r * out_stride + c,
-                .out_stride = out_stride,
-                .accumulate = accumulate,
-            };
-            multiply_block(&block, row_count - r < BLOCK_ROWS ? row_count - r : BLOCK_ROWS);
-        }
-    }
+    multiply_panel(rows, row_stride, row_count, panel, panel_columns, k / 2, out, out_stride,
+                   column_count, accumulate, BLOCK_ROWS, run_block);
 }
 
 static float largest_lane(__m256 values) {

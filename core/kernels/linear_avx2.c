@@ -1,19 +1,13 @@
 /* Linear kernels on AVX2 with FMA, fp32: six rows × 16 columns in twelve sums. Sums are fused in
  * the order of linear_avx512.c, so both give the same bits. The tiles' 16-lane vectors are handled
  * as two halves. */
-#include <immintrin.h>
 #include <string.h>
 
 #include "core/kernels/kernels_variants.h"
+#include "core/kernels/multiply_avx2.h"
 #include "core/kernels/tile_layout.h"
-#include "core/kernels/unroll.h"
 
-enum {
-    ROWS = 6,
-    VECTORS = 2,
-    WIDTH = 8, /* floats in a register */
-    HALVES = 2 * TILE_VECTORS,
-};
+enum { WIDTH = MULTIPLY_WIDTH, HALVES = 2 * TILE_VECTORS };
 
 static bool available(const struct cpu_features *features) {
     return features->avx2;
@@ -25,103 +19,30 @@ static void convert_row(const float *in, int count, void *out) {
 
 /* ---- products ---- */
 
-struct block {
-    const char *rows;
-    size_t row_stride; /* bytes */
-    const float *panel;
-    size_t panel_columns;
-    int k;
-    float *out;
-    size_t out_stride;
-    bool accumulate;
-};
-
-ALWAYS_INLINE void multiply_rows(const struct block *block, const int row_count) {
-    __m256 sums[ROWS][VECTORS];
+ALWAYS_INLINE void step_one(const char *row, size_t row_stride, int row_count, const char *panel,
+                            __m256 (*sums)[MULTIPLY_VECTORS]) {
+    __m256 columns[MULTIPLY_VECTORS];
+    UNROLL(2)
+    for (int v = 0; v < MULTIPLY_VECTORS; v++)
+        columns[v] = _mm256_loadu_ps((const float *)(const void *)panel + WIDTH * v);
     UNROLL(6)
     for (int r = 0; r < row_count; r++) {
+        __m256 value = _mm256_broadcast_ss((const void *)(row + (size_t)r * row_stride));
         UNROLL(2)
-        for (int v = 0; v < VECTORS; v++)
-            sums[r][v] =
-                block->accumulate
-                    ? _mm256_loadu_ps(block->out + (size_t)r * block->out_stride + WIDTH * v)
-                    : _mm256_setzero_ps();
-    }
-    const char *row = block->rows;
-    const float *panel = block->panel;
-    for (int k = block->k; k > 0; k--) {
-        __m256 columns[VECTORS];
-        UNROLL(2)
-        for (int v = 0; v < VECTORS; v++)
-            columns[v] = _mm256_loadu_ps(panel + WIDTH * v);
-        UNROLL(6)
-        for (int r = 0; r < row_count; r++) {
-            __m256 value = _mm256_broadcast_ss((const void *)(row + (size_t)r * block->row_stride));
-            UNROLL(2)
-            for (int v = 0; v < VECTORS; v++)
-                sums[r][v] = _mm256_fmadd_ps(value, columns[v], sums[r][v]);
-        }
-        row += sizeof(float);
-        panel += block->panel_columns;
-    }
-    UNROLL(6)
-    for (int r = 0; r < row_count; r++) {
-        UNROLL(2)
-        for (int v = 0; v < VECTORS; v++)
-            _mm256_storeu_ps(block->out + (size_t)r * block->out_stride + WIDTH * v, sums[r][v]);
+        for (int v = 0; v < MULTIPLY_VECTORS; v++)
+            sums[r][v] = _mm256_fmadd_ps(value, columns[v], sums[r][v]);
     }
 }
 
-static void run_block(const struct block *block, int row_count) {
-    switch (row_count) {
-    case 1:
-        multiply_rows(block, 1);
-        break;
-    case 2:
-        multiply_rows(block, 2);
-        break;
-    case 3:
-        multiply_rows(block, 3);
-        break;
-    case 4:
-        multiply_rows(block, 4);
-        break;
-    case 5:
-        multiply_rows(block, 5);
-        break;
-    default:
-        multiply_rows(block, 6);
-        break;
-    }
-}
-
-/* Blocks of equal size: 7 rows are 4 + 3, not 6 + 1. */
-static void multiply_strip(struct block block, int row_count) {
-    for (int left = (row_count + ROWS - 1) / ROWS; left > 0; left--) {
-        int rows = (row_count + left - 1) / left;
-        run_block(&block, rows);
-        block.rows += (size_t)rows * block.row_stride;
-        block.out += (size_t)rows * block.out_stride;
-        row_count -= rows;
-    }
+static void run_block(const struct multiply_block *block, int row_count) {
+    multiply_any_rows(block, row_count, MULTIPLY_ROWS, 1, step_one);
 }
 
 static void multiply(const void *rows, size_t row_stride, int row_count, const void *panel,
                      int panel_columns, int k, float *out, size_t out_stride, int column_count,
                      bool accumulate) {
-    struct block block = {
-        .rows = rows,
-        .row_stride = row_stride,
-        .panel_columns = (size_t)panel_columns,
-        .k = k,
-        .out_stride = out_stride,
-        .accumulate = accumulate,
-    };
-    for (int c = 0; c < column_count; c += VECTORS * WIDTH) {
-        block.panel = (const float *)panel + c;
-        block.out = out + c;
-        multiply_strip(block, row_count);
-    }
+    multiply_panel(rows, row_stride, row_count, panel, panel_columns, k, out, out_stride,
+                   column_count, accumulate, MULTIPLY_ROWS, run_block);
 }
 
 /* ---- decoding ---- */

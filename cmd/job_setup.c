@@ -1,5 +1,6 @@
-/* The settings' hash covers what decides a row's bytes: model, numbers, sampling, limits, prompt
- * and template; not threads, batch, cache or paths. */
+/* The settings' hash covers what decides a row's bytes: model, numbers, sampling, limits, and the
+ * texts of prompts, template and architecture; not the paths they came from, nor threads, batch or
+ * cache. */
 #include "cmd/job_setup.h"
 
 #include <string.h>
@@ -57,14 +58,14 @@ static uint64_t hash_number(uint64_t hash, double value) {
     return document_hash_more(hash, &value, sizeof value);
 }
 
-static uint64_t settings_hash_of(const struct runtime *runtime) {
+static uint64_t settings_hash_of(const struct runtime *runtime, const struct questions *questions) {
     const struct settings *settings = runtime->settings;
-    uint64_t hash = hash_text(0, runtime->sha256);
-    hash = hash_text(hash, runtime->numerics);
-    const char *const texts[] = {settings->prompt, settings->prompt_file, settings->prompts,
-                                 settings->system, settings->chat_template};
+    const char *const texts[] = {runtime->sha256, runtime->architecture, runtime->numerics,
+                                 settings->system};
+    uint64_t hash = questions->hash;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         hash = hash_text(hash, texts[i]);
+    hash = document_hash_more(hash, runtime->chat_source.bytes, runtime->chat_source.length);
     for (int i = 0; i < settings->stop.count; i++)
         hash = hash_text(hash, settings->stop.items[i]);
     const double numbers[] = {settings->plain,          (double)settings->max_tokens,
@@ -98,7 +99,7 @@ void job_setup_fill(struct job *job, const struct runtime *runtime,
     job->model_name = runtime->model->name;
     job->numerics = runtime->numerics;
     job->context = runtime->context;
-    job->settings_hash = settings_hash_of(runtime);
+    job->settings_hash = settings_hash_of(runtime, questions);
     job->log = (struct log *)(uintptr_t)&runtime->log;
 }
 

@@ -6,6 +6,18 @@
 
 #include "core/base/file_map.h"
 #include "core/base/json.h"
+#include "core/job/document_hash.h"
+
+/* Compiles the next question's prompt. */
+static enum status add_prompt(struct questions *questions, const char *id, const char *prompt,
+                              struct error *error) {
+    struct job_question *question = &questions->items[questions->count++];
+    question->id = id;
+    questions->hash = document_hash_more(questions->hash, prompt, strlen(prompt));
+    if (id)
+        questions->hash = document_hash_more(questions->hash, id, strlen(id));
+    return prompt_compile(prompt, id != NULL, &question->prompt, error);
+}
 
 static enum status add_question(struct runtime *runtime, struct questions *questions,
                                 const json_t *value, struct error *error) {
@@ -17,12 +29,10 @@ static enum status add_question(struct runtime *runtime, struct questions *quest
         if (strcmp(questions->items[i].id, id) == 0)
             return error_set(error, STATUS_BAD_INPUT, "the id '%s' was used before", id);
     }
-    struct job_question *question = &questions->items[questions->count];
-    question->id = arena_copy_text(runtime->arena, id, strlen(id));
-    if (!question->id)
+    const char *copy = arena_copy_text(runtime->arena, id, strlen(id));
+    if (!copy)
         return error_no_memory(error, "the questions");
-    questions->count++;
-    return prompt_compile(prompt, true, &question->prompt, error);
+    return add_prompt(questions, copy, prompt, error);
 }
 
 static enum status add_line(struct runtime *runtime, struct questions *questions, struct view line,
@@ -78,11 +88,13 @@ enum status questions_load(struct runtime *runtime, struct questions *questions,
     questions->items = arena_calloc(runtime->arena, 1, sizeof *questions->items);
     if (!questions->items)
         return error_no_memory(error, "the prompt");
-    questions->count = 1;
     const char *prompt = settings->prompt;
     if (settings->prompt_file)
         TRY(runtime_read_text(runtime, settings->prompt_file, &prompt, error));
-    return prompt ? prompt_compile(prompt, false, &questions->items[0].prompt, error) : STATUS_OK;
+    if (prompt)
+        return add_prompt(questions, NULL, prompt, error);
+    questions->count = 1;
+    return STATUS_OK;
 }
 
 void questions_deinit(struct questions *questions) {

@@ -8,6 +8,7 @@
 struct questions {
     struct job_question *items; /* in the runtime's arena */
     int count;
+    uint64_t hash; /* of ids and prompts, wherever they came from */
 };
 
 /* Compile the prompt (--prompt, --prompt-file) or read --prompts. Without any, one question without

@@ -27,7 +27,6 @@ void runtime_init(struct runtime *runtime, const struct settings *settings, stru
     *runtime = (struct runtime){.settings = settings, .arena = arena};
     runtime->log.level = settings->quiet ? LOG_ERROR : settings->verbose ? LOG_DEBUG : LOG_INFO;
     runtime->log.sink = write_to_stderr;
-    text_init(&runtime->chat_source, 1 << 20);
 }
 
 void runtime_deinit(struct runtime *runtime) {
@@ -38,7 +37,6 @@ void runtime_deinit(struct runtime *runtime) {
     chat_template_destroy(runtime->chat);
     tokenizer_destroy(runtime->tokenizer);
     model_close(runtime->model);
-    text_deinit(&runtime->chat_source);
 }
 
 static enum status find_model(struct runtime *runtime, struct error *error) {
@@ -63,8 +61,11 @@ static enum status find_model(struct runtime *runtime, struct error *error) {
 
 enum status runtime_open_model(struct runtime *runtime, struct error *error) {
     int64_t started_ns = clock_now_ns();
+    const char *architecture = runtime->settings->architecture;
     TRY(find_model(runtime, error));
-    TRY(model_open(runtime->model_path, runtime->settings->architecture, &runtime->model, error));
+    if (architecture)
+        TRY(runtime_read_text(runtime, architecture, &runtime->architecture, error));
+    TRY(model_open(runtime->model_path, architecture, &runtime->model, error));
     runtime->load_ms += clock_ms_between(started_ns, clock_now_ns());
     return STATUS_OK;
 }
@@ -104,9 +105,9 @@ enum status runtime_open_template(struct runtime *runtime, struct error *error) 
     if (settings->plain)
         return STATUS_OK;
     struct view source = model_tokenizer_template(runtime->model->gguf);
-    if (runtime->settings->chat_template) {
+    if (settings->chat_template) {
         const char *text = NULL;
-        TRY(runtime_read_text(runtime, runtime->settings->chat_template, &text, error));
+        TRY(runtime_read_text(runtime, settings->chat_template, &text, error));
         source = view_of(text);
     }
     if (source.length == 0)
@@ -116,8 +117,9 @@ enum status runtime_open_template(struct runtime *runtime, struct error *error) 
                          runtime->model_path);
     if (chat_template_parse(source, &runtime->chat, error) != STATUS_OK)
         return error_context(error, "chat template of '%s'",
-                             runtime->settings->chat_template ? runtime->settings->chat_template
-                                                              : runtime->model_path);
+                             settings->chat_template ? settings->chat_template
+                                                     : runtime->model_path);
+    runtime->chat_source = source;
     return STATUS_OK;
 }
 

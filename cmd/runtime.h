@@ -24,7 +24,8 @@ struct runtime {
     char sha256[SHA256_HEX_BYTES];
     struct tokenizer *tokenizer;
     struct chat_template *chat; /* NULL: plain text */
-    struct text chat_source;    /* of --chat-template */
+    struct view chat_source;    /* what it was parsed from */
+    const char *architecture;   /* the text of --architecture, or NULL */
     struct cpu_features features;
     struct thread_pool *pool;
     struct backend *backend;

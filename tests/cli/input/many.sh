@@ -1,9 +1,7 @@
-# More documents than the window of documents that are put in order together, and more than the
-# queues hold: each has its row, once.
+# A pile longer than every queue between reader, engine and writer: each document has its row.
 . "$CASE/../prelude"
-documents 2500 3
-sheaf run docs -p x -n 1 -q -o out.jsonl
-jq -s '[length, (map(.id) | unique | length), all(.[]; .status == "ok")]' -c out.jsonl
-sheaf run docs -p x -n 1 -q -o out.jsonl --resume --summary s.json
-jq .documents.resumed s.json
-"$SHEAF" plan docs -p x -n 1 -q --json | jq -c '[.documents, .requests]'
+seq 0 3499 | sed 's/.*/{"id":&,"text":"page &"}/' > in.jsonl
+sheaf run in.jsonl -p x -n 1 -q -o out.jsonl
+jq -s -c '[length, ([.[].id] | unique | length), all(.[]; .status == "ok")]' out.jsonl
+# An output that fails ends such a run, whatever still waits.
+sheaf run in.jsonl -p x -n 1 -q -o /dev/full

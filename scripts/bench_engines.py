@@ -224,7 +224,9 @@ def build_rival(cache, say, targets):
     source = rival_source(cache)
     if not source.exists():
         say(f"fetching {RIVAL_PACKAGE} {RIVAL_VERSION}")
-        fetch = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]
+        # Only this package from source: ":all:" would build its build tools too.
+        fetch = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary",
+                 RIVAL_PACKAGE]
         package = f"{RIVAL_PACKAGE}=={RIVAL_VERSION}"
         subprocess.run([*fetch, package, "-d", folder], check=True, stdout=sys.stderr)
         shutil.unpack_archive(next(folder.glob("*.tar.gz")), folder)

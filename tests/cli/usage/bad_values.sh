@@ -33,7 +33,7 @@ refused --kv-dtype fp4
 refused --too-long never
 refused --format xml
 refused --order random
-SHEAF_MODEL="$TINY/tiny-llama.gguf" refused -n 4 --isa sse9
+SHEAF_MODEL="$TINY/tiny-llama.gguf" refused -n 4 --isa sse9 | sed 's/: this machine.*//'
 refused --device tpu
 refused --limit 0
 refused --stop ''

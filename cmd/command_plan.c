@@ -7,7 +7,6 @@
 #include "cmd/exit_code.h"
 #include "cmd/job_setup.h"
 #include "cmd/plan_queue.h"
-#include "cmd/signals.h"
 #include "core/kernels/ceilings.h"
 
 /* Shares of the measured peaks that whole runs reach, and a step's fixed cost. */
@@ -23,6 +22,7 @@ struct plan_command {
     struct job_progress progress;
     struct finished_set finished;
     struct plan_report report;
+    atomic_int never_stops; /* nothing is written: signals just end the process */
 };
 
 static enum status predict_costs(struct plan_command *plan, const uint64_t *page_bytes,
@@ -162,14 +162,12 @@ int command_plan(const struct settings *settings, const struct path_list *inputs
         return EXIT_NOT_STARTED;
     runtime_init(&plan->runtime, settings, arena);
     finished_set_init(&plan->finished);
-    plan->job.stop = signals_install();
+    plan->job.stop = &plan->never_stops;
     int code = EXIT_NOT_STARTED;
     if (run_plan(plan, inputs, arena, &error) == STATUS_OK)
         code = report_plan(plan);
     else
         fprintf(stderr, "sheaf: %s\n", error.text);
-    if (signals_exit_code() != 0)
-        code = signals_exit_code();
     questions_deinit(&plan->questions);
     finished_set_deinit(&plan->finished);
     runtime_deinit(&plan->runtime);

@@ -1,5 +1,5 @@
 /* Signals as a level the job looks at: Ctrl-C once stops admitting, twice (or SIGTERM, SIGHUP)
- * stops now. */
+ * stops now, within two seconds in any case. */
 #ifndef CMD_SIGNALS_H
 #define CMD_SIGNALS_H
 

@@ -15,6 +15,8 @@ enum {
     ALIGNMENT = 4096,
 };
 
+static const size_t READ_BYTES_ALL_THREADS = 1u << 30; /* more than the caches of all */
+
 static const size_t read_sizes[CEILINGS_READ_COUNT] = {24u << 10, 384u << 10, 6u << 20, 128u << 20};
 
 struct stamp {
@@ -28,9 +30,9 @@ struct trial {
     int thread_count;
     atomic_int arrived;
     struct stamp *stamps; /* [thread_count] */
-    char *buffers;        /* [thread_count][buffer_bytes] */
-    size_t buffer_bytes;
-    size_t read_bytes; /* of the buffer; 0: spin instead */
+    char *buffers;        /* [threads of the pool][share_bytes]; one thread alone may read it all */
+    size_t share_bytes;
+    size_t read_bytes; /* of a buffer; 0: spin instead */
 };
 
 static void wait_for_all(struct trial *trial) {
@@ -44,7 +46,7 @@ static void run_task(void *context, int task, int worker) {
     (void)worker;
     struct trial *trial = context;
     struct stamp *stamp = &trial->stamps[task];
-    const char *buffer = trial->buffers + (size_t)task * trial->buffer_bytes;
+    const char *buffer = trial->buffers + (size_t)task * trial->share_bytes;
     wait_for_all(trial);
     stamp->start = clock_now_ns();
     if (trial->read_bytes == 0) {
@@ -64,7 +66,7 @@ static void touch_task(void *context, int task, int worker) {
     (void)worker;
     struct trial *trial = context;
     wait_for_all(trial);
-    memset(trial->buffers + (size_t)task * trial->buffer_bytes, 1, trial->buffer_bytes);
+    memset(trial->buffers + (size_t)task * trial->share_bytes, 1, trial->share_bytes);
 }
 
 static double rate(const struct trial *trial) {
@@ -96,6 +98,19 @@ static double best_rate(struct trial *trial, struct thread_pool *pool, int threa
     return best;
 }
 
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+static size_t share_of(size_t thread_count) {
+    size_t share = READ_BYTES_ALL_THREADS / thread_count / ALIGNMENT * ALIGNMENT;
+    return smaller(share, read_sizes[CEILINGS_READ_COUNT - 1]);
+}
+
+size_t ceilings_memory_bytes(int thread_count) {
+    return (size_t)thread_count * share_of((size_t)thread_count);
+}
+
 static void measure(struct trial *trial, struct thread_pool *pool, struct ceilings *ceilings) {
     int threads = thread_pool_count(pool);
     trial->thread_count = threads;
@@ -107,16 +122,16 @@ static void measure(struct trial *trial, struct thread_pool *pool, struct ceilin
         ceilings->read[i] = (struct ceilings_read){
             .bytes = read_sizes[i],
             .one = best_rate(trial, pool, 1, read_sizes[i]),
-            .all = best_rate(trial, pool, threads, read_sizes[i]),
+            .all = best_rate(trial, pool, threads, smaller(read_sizes[i], trial->share_bytes)),
         };
 }
 
 enum status ceilings_measure(const struct linear_kernels *kernels, struct thread_pool *pool,
                              struct ceilings *ceilings, struct error *error) {
     size_t threads = (size_t)thread_pool_count(pool);
-    struct trial trial = {.kernels = kernels, .buffer_bytes = read_sizes[CEILINGS_READ_COUNT - 1]};
+    struct trial trial = {.kernels = kernels, .share_bytes = share_of(threads)};
     trial.stamps = calloc(threads, sizeof *trial.stamps);
-    trial.buffers = aligned_alloc(ALIGNMENT, threads * trial.buffer_bytes);
+    trial.buffers = aligned_alloc(ALIGNMENT, ceilings_memory_bytes((int)threads));
     enum status status = STATUS_OK;
     if (trial.stamps == NULL || trial.buffers == NULL)
         status = error_no_memory(error, "buffers to measure the machine with");

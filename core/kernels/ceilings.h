@@ -13,7 +13,7 @@
 enum { CEILINGS_READ_COUNT = 4 };
 
 struct ceilings_read {
-    size_t bytes; /* a thread's own buffer */
+    size_t bytes; /* a thread's own buffer; with all threads at most their share of the memory */
     double one;   /* bytes a second, one thread */
     double all;   /* bytes a second, all threads of the pool together */
 };
@@ -23,6 +23,9 @@ struct ceilings {
     double flops_all;
     struct ceilings_read read[CEILINGS_READ_COUNT]; /* ascending sizes; the last is memory */
 };
+
+/* Memory that measuring with this many threads takes: 128 MiB a thread, 1 GiB in all. */
+size_t ceilings_memory_bytes(int thread_count);
 
 enum status ceilings_measure(const struct linear_kernels *kernels, struct thread_pool *pool,
                              struct ceilings *ceilings, struct error *error);

@@ -38,6 +38,16 @@ Test(bench_linear, shapes_are_whole_blocks_of_types_that_exist) {
     }
 }
 
+/* One thread alone reads the largest size out of everyone's memory, so that has to be there. */
+Test(ceilings, memory_is_bounded_whatever_the_threads) {
+    cr_expect_eq(ceilings_memory_bytes(1), 128u << 20);
+    cr_expect_eq(ceilings_memory_bytes(8), 1u << 30);
+    for (int threads = 1; threads <= 1024; threads++) {
+        cr_expect_leq(ceilings_memory_bytes(threads), 1u << 30, "%d threads", threads);
+        cr_expect_geq(ceilings_memory_bytes(threads), 128u << 20, "%d threads", threads);
+    }
+}
+
 Test(ceilings, every_rate_is_measured_for_one_and_for_all_threads) {
     struct thread_pool *pool;
     struct error error;

@@ -221,7 +221,7 @@ static int exit_code_of(const struct run_command *run, enum status status) {
         return signals_exit_code();
     if (run->outcome.output_closed)
         return EXIT_ALL_DONE;
-    if (atomic_load(&run->progress.counters.read) == 0)
+    if (atomic_load(&run->progress.counters.expected) == 0)
         return EXIT_NOT_STARTED;
     if (status != STATUS_OK)
         return EXIT_STOPPED_EARLY;

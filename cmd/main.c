@@ -115,8 +115,16 @@ static void occupy_standard_files(void) {
     }
 }
 
-int main(int argc, char **argv) {
-    occupy_standard_files();
+/* Results that did not reach stdout are no success. `run` writes its rows itself. */
+static int check_stdout(int code) {
+    bool failed = ferror(stdout) != 0;
+    if (fflush(stdout) == 0 && !failed)
+        return code;
+    fprintf(stderr, "sheaf: cannot write everything to stdout\n");
+    return EXIT_STOPPED_EARLY;
+}
+
+static int dispatch(int argc, char **argv) {
     if (argc < 2) {
         print_overview(stderr);
         return EXIT_NOT_STARTED;
@@ -134,4 +142,9 @@ int main(int argc, char **argv) {
     char message[256];
     snprintf(message, sizeof message, "there is no command '%.100s'", argv[1]);
     return usage_error(message, "help");
+}
+
+int main(int argc, char **argv) {
+    occupy_standard_files();
+    return check_stdout(dispatch(argc, argv));
 }

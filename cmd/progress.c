@@ -32,10 +32,11 @@ static void describe(const struct progress *progress, char *line, size_t line_by
         snprintf(left, sizeof left, ", about %.0f s left", seconds);
     bool reading = !atomic_load(&counters->reading_ended);
     snprintf(line, line_bytes,
-             "%s%lld of %lld%s documents done, %lld failed, %lld running, %.0f tokens/s out%s",
+             "%s%lld of %lld%s done, %lld failed, %lld running, %.0f tokens/s out%s",
              atomic_load(progress->stop) != JOB_GO_ON ? "stopping: " : "",
-             atomic_load(&counters->done) + atomic_load(&counters->failed),
-             atomic_load(&counters->read), reading ? "+" : "", atomic_load(&counters->failed),
+             atomic_load(&counters->done) + atomic_load(&counters->failed) +
+                 atomic_load(&counters->resumed),
+             atomic_load(&counters->expected), reading ? "+" : "", atomic_load(&counters->failed),
              atomic_load(&counters->running),
              elapsed > 0 ? (double)atomic_load(&counters->completion_tokens) / elapsed : 0, left);
 }

@@ -195,12 +195,6 @@ static bool is_done(struct job_run *run) {
            item_queue_is_drained(&run->ready);
 }
 
-static void publish_progress(struct job_run *run) {
-    struct job_progress *progress = run->job->progress;
-    atomic_store(&progress->running, (long long)engine_running_count(run->engine));
-    atomic_store(&progress->waiting, (long long)engine_waiting_count(run->engine));
-}
-
 static enum status compute_all(struct job_run *run, struct error *error) {
     while (!is_done(run)) {
         heed_stop(run);
@@ -218,7 +212,7 @@ static enum status compute_all(struct job_run *run, struct error *error) {
         TRY(engine_step(run->engine, &events, &event_count, error));
         for (size_t i = 0; i < event_count; i++)
             follow_event(run, &events[i]);
-        publish_progress(run);
+        atomic_store(&run->job->progress->running, (long long)engine_running_count(run->engine));
     }
     return STATUS_OK;
 }
@@ -238,7 +232,6 @@ static void fill_outcome(struct job_run *run, struct job_outcome *outcome) {
     outcome->stopped_by_user = run->left_out || stop_level(run) != JOB_GO_ON;
     outcome->output_failed = atomic_load(&run->writer.failed) && !run->writer.output_closed;
     outcome->output_closed = run->writer.output_closed;
-    outcome->read = reader->documents;
     outcome->resumed_failed = reader->resumed_failed;
     outcome->failed_by_warning = run->writer.failed_by_warning;
 }

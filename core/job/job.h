@@ -28,8 +28,9 @@ enum job_stop {
 
 /* Counters for the progress line, read while the job runs. */
 struct job_progress {
-    _Atomic long long read, done, failed, resumed;
-    _Atomic long long waiting, running;
+    _Atomic long long expected; /* rows of the documents read so far, one a question */
+    _Atomic long long done, failed, resumed;
+    _Atomic long long running;
     _Atomic long long prompt_tokens_known, prompt_tokens_done, completion_tokens;
     _Atomic bool reading_ended;
 };
@@ -68,7 +69,6 @@ struct job_outcome {
     bool stopped_by_user;        /* documents were left out */
     bool output_failed;          /* disk full and the like: `error` says what */
     bool output_closed;          /* the pipe's reader has gone */
-    long long read;              /* documents met */
     long long resumed_failed;    /* rows of an earlier run that are errors and stand */
     long long failed_by_warning; /* rows with a --fail-on warning */
 };

@@ -268,7 +268,7 @@ static bool read_question(struct reader *reader, const struct document *document
 static bool read_document(struct reader *reader, const struct document *document) {
     reader->totals.documents++;
     reader->totals.read_ms += (double)document->read_ns * 1e-6;
-    atomic_fetch_add(&reader->job->progress->read, 1);
+    atomic_fetch_add(&reader->job->progress->expected, reader->job->question_count);
     for (int i = 0; i < reader->job->question_count; i++) {
         if (!read_question(reader, document, i))
             return false;

@@ -91,8 +91,7 @@ enum status simulate_submit(struct simulate *simulate, const struct engine_reque
     return STATUS_OK;
 }
 
-/* Keys that `count` rows from `first` on see in all: row i sees i + 1 of them, at most `window`. */
-static double keys_seen(int first, int count, int window) {
+double simulate_keys_seen(int first, int count, int window) {
     double from = first + 1.0, to = (double)first + count;
     if (window == 0 || to <= window)
         return (from + to) * count / 2;
@@ -112,8 +111,8 @@ static double attention_seconds(const struct simulate *simulate, const struct st
     double seconds = 0;
     for (int group = 0; group < simulate->scheduler.options.group_count; group++) {
         int window = simulate->scheduler.options.groups[group].window;
-        double compute =
-            keys_seen(run->position_first, run->row_count, window) * simulate->costs.attend[group];
+        double compute = simulate_keys_seen(run->position_first, run->row_count, window) *
+                         simulate->costs.attend[group];
         double read =
             keys_read(run->position_first, run->row_count, window) * simulate->costs.read_kv[group];
         seconds += compute > read ? compute : read;

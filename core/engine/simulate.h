@@ -33,6 +33,10 @@ struct simulate_costs {
 struct simulate_costs simulate_costs_of(const struct model *model, const uint64_t *page_bytes,
                                         const struct simulate_ceilings *ceilings);
 
+/* Keys that `count` rows from position `first` on see in all: the row of position i sees i + 1 of
+ * them, at most `window` (0: no such limit). */
+double simulate_keys_seen(int first, int count, int window);
+
 struct simulate_result {
     double seconds;
     double matmul_seconds, attention_seconds, step_seconds; /* their parts */

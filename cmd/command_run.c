@@ -16,6 +16,7 @@
 #include "core/base/clock.h"
 #include "core/job/output_scan.h"
 #include "core/job/result_files.h"
+#include "core/kernels/ceilings.h"
 
 struct run_command {
     struct runtime runtime;
@@ -189,6 +190,7 @@ static enum status open_job(struct run_command *run, struct error *error) {
 static enum status compute(struct run_command *run, struct error *error) {
     if (run->output.path && strcmp(run->output.path, run->output_path.bytes) != 0)
         TRY(output_log_rename(&run->output, run->output_path.bytes, error));
+    summary_work_init(&run->summary->work, run->runtime.model, run->runtime.budget.memory.kv_page);
     run->outcome =
         (struct job_outcome){.summary = run->summary, .superseded = run->scan.superseded};
     progress_start(&run->progress, run->runtime.settings, run->job.stop);
@@ -240,10 +242,26 @@ static void write_summary_file(struct run_command *run, const struct text *text)
         log_write(&run->runtime.log, LOG_ERROR, "cannot write the summary to '%s'", path);
 }
 
+/* What the machine can do at most, for those who asked for figures: it takes some tenths of a
+ * second. */
+static void measure_ceilings(struct run_command *run) {
+    struct runtime *runtime = &run->runtime;
+    struct summary_facts *facts = &run->summary->facts;
+    struct ceilings ceilings;
+    struct error ignored;
+    struct kernels kernels = kernels_select(&runtime->features);
+    if (!runtime->settings->summary || runtime->settings->device == DEVICE_REFERENCE ||
+        ceilings_measure(kernels.linear, runtime->pool, &ceilings, &ignored) != STATUS_OK)
+        return;
+    facts->flops_ceiling = ceilings.flops_all;
+    facts->bytes_ceiling = ceilings.read[CEILINGS_READ_COUNT - 1].all;
+}
+
 static void report(struct run_command *run, int code) {
     struct summary *summary = run->summary;
     job_setup_facts(&summary->facts, &run->runtime);
     summary->facts.wall_ms = clock_ms_between(run->started_ns, clock_now_ns());
+    measure_ceilings(run);
     summary->facts.exit_code = code;
     clock_wall_text(summary->facts.ended, sizeof summary->facts.ended);
     struct text text;

@@ -9,6 +9,7 @@
 #include "core/engine/engine.h"
 #include "core/job/row.h"
 #include "core/job/settings.h"
+#include "core/job/summary_work.h"
 
 /* Durations in logarithmic buckets 1 % wide from 1 µs to 10^8 ms: percentiles within 1 %. */
 enum { HISTOGRAM_BUCKETS = 2560 };
@@ -47,8 +48,7 @@ struct summary_facts {
     double load_ms, wall_ms;
     uint64_t peak_rss_bytes, stated_bytes;
     uint64_t weight_bytes, kv_bytes, scratch_bytes;
-    double flops_peak, bandwidth_peak; /* measured ceilings, 0: not measured */
-    double flops_useful, bytes_minimal;
+    double flops_ceiling, bytes_ceiling; /* a second, measured; 0: not measured */
     int exit_code;
 };
 
@@ -65,6 +65,7 @@ struct summary {
     char first_reasons[3][256];
     int reason_count;
     struct engine_totals engine;
+    struct summary_work work; /* initialised by the command, or all zero */
     struct summary_facts facts;
 };
 

@@ -67,6 +67,35 @@ static bool append_latency_line(struct text *out, const struct summary *summary)
                               summary_histogram_percentile(latency, 99), latency->max);
 }
 
+/* ---- computing ---- */
+
+struct rates {
+    double flops, bytes; /* useful ones a second, while the backend computed */
+};
+
+static struct rates rates_of(const struct summary *summary) {
+    const struct summary_work *work = &summary->work;
+    double seconds = (double)summary->engine.backend_ns * 1e-9;
+    double bytes = summary_work_weight_bytes(work, summary->engine.steps) + work->kv_bytes;
+    if (seconds <= 0)
+        return (struct rates){NAN, NAN};
+    return (struct rates){(work->matmul_flops + work->attention_flops) / seconds, bytes / seconds};
+}
+
+static bool append_compute_line(struct text *out, const struct summary *summary) {
+    struct rates rates = rates_of(summary);
+    const struct summary_facts *facts = &summary->facts;
+    if (!isfinite(rates.flops))
+        return true;
+    return text_append_format(out, "compute: %.1f useful GFLOP/s", rates.flops * 1e-9) &&
+           (facts->flops_ceiling <= 0 ||
+            text_append_format(out, " of %.0f measured", facts->flops_ceiling * 1e-9)) &&
+           text_append_format(out, ", %.1f GB/s", rates.bytes * 1e-9) &&
+           (facts->bytes_ceiling <= 0 ||
+            text_append_format(out, " of %.0f", facts->bytes_ceiling * 1e-9)) &&
+           text_append_char(out, '\n');
+}
+
 static bool append_cost_line(struct text *out, const struct summary *summary,
                              const struct settings *settings) {
     double cost = cost_of_run(summary, settings);
@@ -84,7 +113,7 @@ bool summary_write_text(struct text *out, const struct summary *summary,
                               summary->done, summary->failed, summary->resumed,
                               facts->wall_ms / 1e3, facts->load_ms / 1e3) &&
            append_reasons(out, summary) && append_rates(out, summary) &&
-           append_latency_line(out, summary) &&
+           append_latency_line(out, summary) && append_compute_line(out, summary) &&
            text_append_format(out, "memory: peak %.0f MB, stated %.0f MB; %s\n",
                               (double)facts->peak_rss_bytes / 1e6,
                               (double)facts->stated_bytes / 1e6, facts->numerics) &&
@@ -201,6 +230,27 @@ static json_t *time_object(const struct summary *summary) {
     return object;
 }
 
+static json_t *positive(double value) {
+    return value > 0 ? number(value) : json_null();
+}
+
+static json_t *compute_object(const struct summary *summary) {
+    const struct summary_work *work = &summary->work;
+    const struct engine_totals *engine = &summary->engine;
+    struct rates rates = rates_of(summary);
+    json_t *object = json_object();
+    set(object, "matmul_flops", number(work->matmul_flops));
+    set(object, "attention_flops", number(work->attention_flops));
+    set(object, "weight_bytes", number(summary_work_weight_bytes(work, engine->steps)));
+    set(object, "kv_bytes", number(work->kv_bytes));
+    set(object, "seconds", number((double)engine->backend_ns * 1e-9));
+    set(object, "flops_per_second", number(rates.flops));
+    set(object, "flops_per_second_ceiling", positive(summary->facts.flops_ceiling));
+    set(object, "bytes_per_second", number(rates.bytes));
+    set(object, "bytes_per_second_ceiling", positive(summary->facts.bytes_ceiling));
+    return object;
+}
+
 static json_t *memory_object(const struct summary_facts *facts) {
     json_t *memory = json_object();
     set(memory, "stated_bytes", json_integer((json_int_t)facts->stated_bytes));
@@ -290,6 +340,7 @@ bool summary_write_json(struct text *out, const struct summary *summary,
     set(root, "slowest", slowest_array(summary));
     set(root, "engine", engine_object(summary));
     set(root, "time", time_object(summary));
+    set(root, "compute", compute_object(summary));
     set(root, "memory", memory_object(facts));
     set(root, "cost", cost_object(summary, settings));
     set(root, "settings", settings_object(settings));

@@ -10,6 +10,13 @@ jq -c '[.settings["max-tokens"], .settings.prompt, .settings.temperature, .setti
 sha256sum "$SHEAF_MODEL" | cut -d ' ' -f 1 > left && jq -r .model.sha256 s.json > right && same sha256 left right
 jq -c '[(.slowest | length), .latency.latency_ms.max >= .latency.latency_ms.p50, .cost.total > 0]' s.json
 jq -c '[.memory.peak_rss_bytes > 0, .memory.stated_bytes >= .memory.weights_bytes, .engine.kv_pages_peak > 0]' s.json
+# The work of a run is counted: it does not depend on how it was batched, and doubles with the documents.
+work() {
+    sheaf run "$@" -p 'Summarize.' -n 7 --ignore-eos -q -o work.jsonl --force --summary work.json
+    jq -c '.compute | [.matmul_flops, .attention_flops, .kv_bytes]' work.json
+}
+work docs > left && work docs --batch-tokens 16 --max-sequences 1 --prefix-cache off > right && same work left right
+jq -c '.compute | [.matmul_flops > 0, .attention_flops > 0, .flops_per_second < .flops_per_second_ceiling, .bytes_per_second > 0, .bytes_per_second_ceiling > 0]' work.json
 # Numbers that are not finite are null, and nothing computed is a summary too; one that cannot be written starts nothing.
 sheaf run gone.txt -p x -n 7 -q --summary s.json > out
 python3 "$CASE/../check_schema.py" summary s.json

@@ -9,8 +9,8 @@ sizes, threads, chunks, orders of input, without the prefix cache, with other ne
 after an interruption. All of a row but `index`, `timing` and `work` must be equal. The documents
 share beginnings of different lengths, so that pages are found in the prefix cache and left in
 their middle, and end around the borders of pages (64 tokens) and chunks. Scalar code and
-instrumented programs are slow: they run fewer documents, the latter fewer variants, and both together
-greedy decoding alone. Exit status 77: this machine has not the instruction set.
+instrumented programs are slow: they run fewer documents, the latter fewer variants, and both
+together greedy decoding alone. Exit status 77: this machine has not the instruction set.
 """
 
 import json

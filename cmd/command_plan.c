@@ -100,7 +100,10 @@ static void print_plain(const struct plan_command *plan) {
         "free\n",
         (double)report->stated_bytes / 1e6, (double)budget->memory.weights / 1e6,
         (double)report->kv_bytes_peak / 1e6, (double)budget->memory.scratch / 1e6,
-        (double)budget->program_bytes / 1e6, (double)budget->available_bytes / 1e6);
+        (double)(report->stated_bytes - report->kv_bytes_peak - budget->memory.weights -
+                 budget->memory.scratch) /
+            1e6,
+        (double)budget->available_bytes / 1e6);
     printf("time        about %.0f s if every output takes --max-tokens (%lld steps, %d at once at "
            "most)\n",
            simulated->seconds, (long long)simulated->steps, simulated->running_peak);

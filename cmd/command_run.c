@@ -176,8 +176,10 @@ static enum status open_job(struct run_command *run, struct error *error) {
     struct job_forecast forecast;
     TRY(job_foresee(run->job_run, runtime->model, &options, runtime->budget.memory.kv_page,
                     FORESEE_MS, &forecast, error));
-    if (!forecast.whole)
+    if (!forecast.whole) {
+        TRY(budget_add_queues(&runtime->budget, error));
         return runtime_open_engine(runtime, 0, error);
+    }
     /* A short queue needs less than the settings allow. */
     run->effective = *runtime->settings;
     if (run->effective.max_sequences > forecast.item_count)

@@ -11,8 +11,6 @@
 #include "core/job/order.h"
 #include "core/job/reader.h"
 
-enum { QUEUE_ITEMS_MAX = 2048, QUEUE_BYTES_MAX = 256 << 20 };
-
 struct plan_run {
     const struct job *job;
     const struct runtime *runtime;
@@ -155,8 +153,11 @@ static void fill_report(struct plan_run *run, const uint64_t *page_bytes) {
     for (int g = 0; g < run->runtime->model->kv_group_count; g++)
         report->kv_bytes_peak += (uint64_t)report->simulated.pages_touched[g] * page_bytes[g];
     const struct budget *budget = &run->runtime->budget;
-    report->stated_bytes = budget->memory.weights + budget->memory.scratch + budget->program_bytes +
-                           report->kv_bytes_peak;
+    uint64_t queue_bytes = (uint64_t)report->prompt_tokens * sizeof(int32_t) +
+                           (uint64_t)report->ready * sizeof(struct item);
+    if (queue_bytes > BUDGET_QUEUE_BYTES)
+        queue_bytes = BUDGET_QUEUE_BYTES;
+    report->stated_bytes = budget_fixed_bytes(budget) + queue_bytes + report->kv_bytes_peak;
 }
 
 static enum status run_reader(struct plan_run *run, struct error *error) {
@@ -182,7 +183,7 @@ enum status plan_queue_run(const struct job *job, const struct runtime *runtime,
                            struct plan_report *report, struct error *error) {
     struct plan_run run = {.job = job, .runtime = runtime, .report = report};
     *report = (struct plan_report){0};
-    item_queue_init(&run.ready, QUEUE_ITEMS_MAX, QUEUE_BYTES_MAX);
+    item_queue_init(&run.ready, JOB_READY_ITEMS_MAX, JOB_READY_BYTES_MAX);
     item_queue_init(&run.failed, SIZE_MAX, SIZE_MAX);
     order_window_init(&run.window);
     struct engine_options options = runtime_engine_options(runtime);

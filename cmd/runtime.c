@@ -163,9 +163,7 @@ enum status runtime_open_backend(struct runtime *runtime, struct error *error) {
         TRY(runtime_open_threads(runtime, error));
     int device = runtime->settings->device;
     TRY(runtime_create_backend(runtime, device, &runtime->backend, error));
-    const char *kv = device == DEVICE_REFERENCE                      ? "f64"
-                     : runtime->settings->kv_dtype == KV_CHOICE_INT8 ? "int8"
-                                                                     : "bf16";
+    const char *kv = budget_kv_name(budget_kv_type(runtime->settings));
     snprintf(runtime->numerics, sizeof runtime->numerics, "%s/kv-%s",
              runtime->backend->ops->numerics(runtime->backend), kv);
     return STATUS_OK;
@@ -177,9 +175,7 @@ struct engine_options runtime_engine_options(const struct runtime *runtime) {
         .batch_tokens = (int)settings->batch_tokens,
         .max_sequences = (int)settings->max_sequences,
         .context = runtime->context,
-        .kv_type = settings->device == DEVICE_REFERENCE   ? KV_F64
-                   : settings->kv_dtype == KV_CHOICE_INT8 ? KV_INT8
-                                                          : KV_BF16,
+        .kv_type = budget_kv_type(settings),
         .kv_bytes = runtime->budget.kv_bytes,
         .prefix_cache = settings->prefix_cache != 0,
         .kernels = kernels_select(&runtime->features).elementwise,

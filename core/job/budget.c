@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/engine/engine.h"
-
 static const uint64_t UNLIMITED = UINT64_MAX;
 static const double KV_SHARE = 0.6;
 
@@ -119,6 +117,16 @@ static uint64_t kv_bytes_of_sequence(const struct model *model, const struct bud
     return bytes;
 }
 
+enum kv_type budget_kv_type(const struct settings *settings) {
+    if (settings->device == DEVICE_REFERENCE)
+        return KV_F64;
+    return settings->kv_dtype == KV_CHOICE_INT8 ? KV_INT8 : KV_BF16;
+}
+
+const char *budget_kv_name(enum kv_type type) {
+    return type == KV_F64 ? "f64" : type == KV_INT8 ? "int8" : "bf16";
+}
+
 static struct backend_limits limits_of(const struct settings *settings, const struct model *model,
                                        int context) {
     struct backend_limits limits = {
@@ -126,9 +134,7 @@ static struct backend_limits limits_of(const struct settings *settings, const st
         .run_count_max = (int)(2 * settings->max_sequences),
         .sample_count_max = (int)settings->max_sequences,
         .context_max = context,
-        .kv_type = settings->device == DEVICE_REFERENCE   ? KV_F64
-                   : settings->kv_dtype == KV_CHOICE_INT8 ? KV_INT8
-                                                          : KV_BF16,
+        .kv_type = budget_kv_type(settings),
     };
     for (int g = 0; g < model->kv_group_count; g++)
         limits.page_count_max[g] = 1;
@@ -144,7 +150,7 @@ static enum status refuse(const struct budget *budget, uint64_t one, int context
         "document of %d tokens %.0f MB, but the KV cache may take %.0f MB and %.0f MB are free: "
         "lower --context or --batch-tokens, use --kv-dtype int8, or raise --kv-memory",
         (double)budget->memory.weights / 1e6, (double)budget->memory.scratch / 1e6,
-        (double)budget->program_bytes / 1e6, context, (double)one / 1e6,
+        (double)(budget->program_bytes + budget->queue_bytes) / 1e6, context, (double)one / 1e6,
         (double)budget->kv_bytes / 1e6, (double)budget->available_bytes / 1e6);
 }
 
@@ -162,7 +168,7 @@ enum status budget_plan(const struct settings *settings, const struct model *mod
                               .program_bytes = program_bytes_now()};
     struct backend_limits limits = limits_of(settings, model, context);
     budget->memory = backend->ops->memory(backend, model, &limits);
-    uint64_t fixed = budget->memory.weights + budget->memory.scratch + budget->program_bytes;
+    uint64_t fixed = budget_fixed_bytes(budget);
     uint64_t left = budget->available_bytes > fixed ? budget->available_bytes - fixed : 0;
     uint64_t one = kv_bytes_of_sequence(model, budget, context, (int)settings->batch_tokens);
     uint64_t most = one * (uint64_t)settings->max_sequences;
@@ -180,6 +186,25 @@ enum status budget_plan(const struct settings *settings, const struct model *mod
     return STATUS_OK;
 }
 
+uint64_t budget_fixed_bytes(const struct budget *budget) {
+    return budget->memory.weights + budget->memory.scratch + budget->program_bytes +
+           budget->queue_bytes;
+}
+
+enum status budget_add_queues(struct budget *budget, struct error *error) {
+    budget->queue_bytes = BUDGET_QUEUE_BYTES;
+    budget->stated_bytes += BUDGET_QUEUE_BYTES;
+    if (budget->stated_bytes <= budget->available_bytes)
+        return STATUS_OK;
+    struct text text;
+    text_init(&text, 1024);
+    bool fine = budget_describe(budget, &text);
+    error_set(error, STATUS_OVER_LIMIT, "not enough memory: %s: lower --kv-memory or --context",
+              fine ? text.bytes : "the queues do not fit");
+    text_deinit(&text);
+    return STATUS_OVER_LIMIT;
+}
+
 void budget_narrow(struct budget *budget, uint64_t kv_bytes) {
     if (kv_bytes >= budget->kv_bytes)
         return;
@@ -188,11 +213,12 @@ void budget_narrow(struct budget *budget, uint64_t kv_bytes) {
 }
 
 bool budget_describe(const struct budget *budget, struct text *out) {
-    return text_append_format(
-        out,
-        "needs up to %.0f MB: weights %.0f, KV cache %.0f, workspace %.0f, "
-        "program %.0f; %.0f MB free",
-        (double)budget->stated_bytes / 1e6, (double)budget->memory.weights / 1e6,
-        (double)budget->kv_bytes / 1e6, (double)budget->memory.scratch / 1e6,
-        (double)budget->program_bytes / 1e6, (double)budget->available_bytes / 1e6);
+    return text_append_format(out,
+                              "needs up to %.0f MB: weights %.0f, KV cache %.0f, workspace %.0f, "
+                              "program %.0f; %.0f MB free",
+                              (double)budget->stated_bytes / 1e6,
+                              (double)budget->memory.weights / 1e6, (double)budget->kv_bytes / 1e6,
+                              (double)budget->memory.scratch / 1e6,
+                              (double)(budget->program_bytes + budget->queue_bytes) / 1e6,
+                              (double)budget->available_bytes / 1e6);
 }

@@ -9,17 +9,18 @@
 #include "core/base/text.h"
 
 struct document {
-    long long index;  /* running number from 0, error documents included */
-    char *id_json;    /* the id as JSON text: "\"contracts/a.txt\"", 17; owned */
-    char *path;       /* as in rows: UTF-8, percent-escaped where it is not; NULL: stdin; owned */
-    char *name;       /* last part of the path ("stdin" for stdin); owned */
-    long long line;   /* of a JSONL file, from 1; 0: a whole file */
-    struct text text; /* valid UTF-8, BOM stripped */
-    json_t *messages; /* array of {role, content} instead of a text, or NULL; owned */
-    char *prompt;     /* the line's own prompt, or NULL; owned */
-    json_t *options;  /* the line's options by long names (an OpenAI body's translated), or NULL;
-                         owned */
-    json_t *input;    /* other keys of the line, carried into the row, or NULL; owned */
+    long long index;    /* running number from 0, error documents included */
+    char *id_json;      /* the id as JSON text: "\"contracts/a.txt\"", 17; owned */
+    char *path;         /* as in rows: UTF-8, percent-escaped where it is not; NULL: stdin; owned */
+    char *name;         /* last part of the path ("stdin" for stdin); owned */
+    long long line;     /* of a JSONL file, from 1; 0: a whole file */
+    struct text text;   /* valid UTF-8, BOM stripped */
+    json_t *messages;   /* array of {role, content} instead of a text, or NULL; owned */
+    char *prompt;       /* the line's own prompt, or NULL; owned */
+    json_t *options;    /* the line's options by long names (an OpenAI body's translated), or NULL;
+                           owned */
+    json_t *input;      /* other keys of the line, carried into the row, or NULL; owned */
+    size_t input_bytes; /* about what they take in memory */
     long long replaced_bytes; /* bytes that became U+FFFD */
     int64_t read_ns;          /* time spent opening, reading and decoding */
     int64_t ready_ns;         /* clock when reading ended */

@@ -9,7 +9,7 @@
 #include "core/job/input_openai.h"
 #include "core/job/input_text.h"
 
-enum { ID_BYTES_MAX = 64 * 1024, JSON_ESCAPE_BYTES = 6 };
+enum { ID_BYTES_MAX = 64 * 1024, JSON_ESCAPE_BYTES = 6, JSON_MEMORY_FACTOR = 4 };
 
 static enum status refuse_kind(const char **code, struct error *error, const char *field,
                                const char *expected, const json_t *found) {
@@ -177,6 +177,8 @@ enum status input_record_parse(const struct text *line, struct document *documen
         status = input_openai_parse(value, document, code, error);
     else
         status = parse_own_form(value, document, code, error);
+    if (document->input)
+        document->input_bytes = JSON_MEMORY_FACTOR * line->length;
     json_decref(value);
     return status;
 }

@@ -32,6 +32,11 @@ void item_destroy(struct item *item) {
     free(item);
 }
 
+size_t item_bytes(const struct item *item) {
+    return sizeof *item + item->document.text.length + item->document.input_bytes +
+           item->output.length + (size_t)item->token_count * sizeof *item->tokens;
+}
+
 void item_fail(struct item *item, const char *code, const char *message) {
     item->error_code = code;
     free(item->error_message);

@@ -48,6 +48,9 @@ struct item {
 struct item *item_create(void); /* NULL: out of memory */
 void item_destroy(struct item *item);
 
+/* About what it takes in memory; the same from when it is queued until it is taken. */
+size_t item_bytes(const struct item *item);
+
 /* Make it an error row. A message that cannot be copied for want of memory becomes a fixed one. */
 void item_fail(struct item *item, const char *code, const char *message);
 

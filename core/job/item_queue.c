@@ -5,11 +5,6 @@
 #include <errno.h>
 #include <time.h>
 
-static size_t item_bytes(const struct item *item) {
-    return sizeof *item + item->document.text.length + item->output.length +
-           (size_t)item->token_count * sizeof *item->tokens;
-}
-
 void item_queue_init(struct item_queue *queue, size_t count_max, size_t bytes_max) {
     *queue = (struct item_queue){.count_max = count_max, .bytes_max = bytes_max};
     pthread_mutex_init(&queue->mutex, NULL);

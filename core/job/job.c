@@ -3,6 +3,7 @@
 #include "core/job/job.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -15,10 +16,7 @@
 #include "core/job/writer.h"
 
 enum {
-    READY_ITEMS_MAX = 2048,
-    READY_BYTES_MAX = 256 << 20,
-    FINISHED_ITEMS_MAX = 1024,
-    FINISHED_BYTES_MAX = 256 << 20,
+    SUBMITTED_TOKENS_MAX = 4 << 20, /* the engine copies what waits in it */
     READER_WAIT_MS = 500,
 };
 
@@ -119,11 +117,17 @@ static void take_ready(struct job_run *run) {
 
 static void submit_window(struct job_run *run) {
     size_t wanted = 2 * (size_t)run->job->settings->max_sequences;
+    long long tokens = 0;
     if (engine_waiting_count(run->engine) > 0)
         return;
     order_window_sort(&run->window);
-    for (size_t i = 0; i < wanted && !order_window_is_empty(&run->window); i++)
-        submit(run, order_window_take(&run->window));
+    for (size_t i = 0; i < wanted && tokens < SUBMITTED_TOKENS_MAX; i++) {
+        if (order_window_is_empty(&run->window))
+            return;
+        struct item *item = order_window_take(&run->window);
+        tokens += item->token_count;
+        submit(run, item);
+    }
 }
 
 /* ---- following ---- */
@@ -136,6 +140,21 @@ static void finish_item(struct job_run *run, struct item *item) {
     struct job_progress *progress = run->job->progress;
     atomic_fetch_add(&progress->prompt_tokens_done, item->token_count);
     hand_to_writer(run, item);
+}
+
+/* Group by group the pages differ; the scarcest ones are named. */
+static void fail_never_fits(struct job_run *run, struct item *item) {
+    struct engine_totals totals;
+    engine_read_totals(run->engine, &totals);
+    int64_t pages = totals.pages_max[0];
+    for (int g = 1; g < MODEL_KV_GROUPS_MAX && totals.pages_max[g] > 0; g++)
+        pages = totals.pages_max[g] < pages ? totals.pages_max[g] : pages;
+    char message[256];
+    snprintf(message, sizeof message,
+             "its %d tokens and up to %lld of output need more KV memory than the whole budget of "
+             "%lld tokens: raise --kv-memory, lower --max-tokens or use --kv-dtype int8",
+             item->token_count, item->settings.max_tokens, (long long)pages * KV_PAGE_TOKENS);
+    item_fail(item, "never_fits", message);
 }
 
 static void follow_event(struct job_run *run, const struct engine_event *event) {
@@ -151,9 +170,7 @@ static void follow_event(struct job_run *run, const struct engine_event *event) 
                   "the model computed logits that are not finite: the file may be damaged, or the "
                   "model not made for this number format");
     else
-        item_fail(item, "never_fits",
-                  "needs more KV memory than the whole budget: raise --kv-memory, lower "
-                  "--max-tokens or use --kv-dtype int8");
+        fail_never_fits(run, item);
     finish_item(run, item);
 }
 
@@ -283,8 +300,8 @@ enum status job_open(const struct job *job, struct job_run **result, struct erro
     if (!run)
         return error_no_memory(error, "the job");
     run->job = job;
-    item_queue_init(&run->ready, READY_ITEMS_MAX, READY_BYTES_MAX);
-    item_queue_init(&run->finished, FINISHED_ITEMS_MAX, FINISHED_BYTES_MAX);
+    item_queue_init(&run->ready, JOB_READY_ITEMS_MAX, JOB_READY_BYTES_MAX);
+    item_queue_init(&run->finished, JOB_FINISHED_ITEMS_MAX, JOB_FINISHED_BYTES_MAX);
     order_window_init(&run->window);
     writer_init(&run->writer, job, &run->finished);
     enum status status = start_reader(run, error);

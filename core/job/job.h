@@ -19,6 +19,15 @@
 #include "core/job/summary.h"
 #include "tokenizer/tokenizer.h"
 
+/* Limits of what waits between reader, engine and writer; with the order window they are part of
+ * the memory that is stated before a run. One document may be larger than a limit. */
+enum {
+    JOB_READY_ITEMS_MAX = 2048,
+    JOB_READY_BYTES_MAX = 16 << 20,
+    JOB_FINISHED_ITEMS_MAX = 1024,
+    JOB_FINISHED_BYTES_MAX = 16 << 20,
+};
+
 /* How a run is asked to stop; set by a signal handler. */
 enum job_stop {
     JOB_GO_ON = 0,

@@ -36,14 +36,14 @@ bool order_window_add(struct order_window *window, struct item *item) {
     }
     assert(window->count < ORDER_WINDOW_MAX);
     window->items[window->count++] = item;
-    window->bytes += (size_t)item->token_count * sizeof *item->tokens;
+    window->bytes += item_bytes(item);
     window->sorted = false;
     return true;
 }
 
 struct item *order_window_take(struct order_window *window) {
     struct item *item = window->items[--window->count];
-    window->bytes -= (size_t)item->token_count * sizeof *item->tokens;
+    window->bytes -= item_bytes(item);
     return item;
 }
 

@@ -9,7 +9,7 @@
 
 #include "core/job/item.h"
 
-enum { ORDER_WINDOW_MAX = 1024, ORDER_WINDOW_BYTES_MAX = 256 << 20 };
+enum { ORDER_WINDOW_MAX = 1024, ORDER_WINDOW_BYTES_MAX = 32 << 20 };
 
 struct order_window {
     struct item **items; /* [count]; sorted: the next one to take is last */

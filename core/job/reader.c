@@ -111,6 +111,7 @@ static bool copy_head(struct document *into, const struct document *from,
     into->name = copy_or_null(from->name);
     into->line = from->line;
     into->input = from->input ? json_incref(from->input) : NULL;
+    into->input_bytes = from->input_bytes;
     into->replaced_bytes = from->replaced_bytes;
     into->read_ns = from->read_ns;
     into->ready_ns = from->ready_ns;

@@ -245,7 +245,7 @@ static void write_summary_file(struct run_command *run, const struct text *text)
 }
 
 /* What the machine can do at most, for those who asked for figures: it takes some tenths of a
- * second. */
+ * second, and memory, which weights and KV cache leave to it. */
 static void measure_ceilings(struct run_command *run) {
     struct runtime *runtime = &run->runtime;
     struct summary_facts *facts = &run->summary->facts;
@@ -263,6 +263,7 @@ static void report(struct run_command *run, int code) {
     struct summary *summary = run->summary;
     job_setup_facts(&summary->facts, &run->runtime);
     summary->facts.wall_ms = clock_ms_between(run->started_ns, clock_now_ns());
+    runtime_close_engine(&run->runtime);
     measure_ceilings(run);
     summary->facts.exit_code = code;
     clock_wall_text(summary->facts.ended, sizeof summary->facts.ended);

@@ -2,6 +2,7 @@
  * before weights are touched. */
 #include "cmd/runtime.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,10 +30,17 @@ void runtime_init(struct runtime *runtime, const struct settings *settings, stru
     runtime->log.sink = write_to_stderr;
 }
 
-void runtime_deinit(struct runtime *runtime) {
+void runtime_close_engine(struct runtime *runtime) {
     engine_destroy(runtime->engine);
     if (runtime->backend)
         runtime->backend->ops->destroy(runtime->backend);
+    runtime->engine = NULL;
+    runtime->backend = NULL;
+    malloc_trim(0); /* the C library keeps large frees otherwise */
+}
+
+void runtime_deinit(struct runtime *runtime) {
+    runtime_close_engine(runtime);
     thread_pool_destroy(runtime->pool);
     chat_template_destroy(runtime->chat);
     tokenizer_destroy(runtime->tokenizer);

@@ -39,6 +39,8 @@ struct runtime {
 /* The log on stderr, quiet or verbose as the settings say. */
 void runtime_init(struct runtime *runtime, const struct settings *settings, struct arena *arena);
 void runtime_deinit(struct runtime *runtime);
+/* Engine and backend are not needed any more: their memory goes back. */
+void runtime_close_engine(struct runtime *runtime);
 
 /* Each opens what it names and what that needs. */
 enum status runtime_open_model(struct runtime *runtime, struct error *error);

@@ -23,6 +23,7 @@ struct item {
     struct arena arena;       /* texts of those options */
     uint64_t id_hash;
     uint64_t document_hash; /* options and rendered prompt */
+    bool replaces_row;      /* an earlier run computed the id, from another text */
     uint64_t row_hash;      /* what the fingerprint says: with the code of an early error */
     const char *own_prompt; /* brought by the document; in its arena or the document */
 

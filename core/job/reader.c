@@ -220,6 +220,7 @@ static enum verdict check_finished(struct reader *reader, struct item *item) {
         return VERDICT_FINISHED;
     }
     reader->totals.superseded = true;
+    item->replaces_row = !(state & FINISHED_ERROR);
     return VERDICT_COMPUTE;
 }
 

@@ -1,6 +1,6 @@
 /* Paths of documents become paths under the output directory: a leading "/" is dropped and ".."
- * becomes
- * "__", so nothing is ever written outside. */
+ * becomes "__", so nothing is ever written outside. No document's file is overwritten by another's:
+ * neither one of this run nor, unless asked for, one of an earlier run. */
 #include "core/job/result_files.h"
 
 #include <errno.h>
@@ -9,6 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "core/base/file_map.h"
+#include "core/job/document_hash.h"
 
 enum { PATH_BYTES_MAX = 1 << 14 };
 
@@ -68,16 +71,41 @@ static enum status write_whole(const char *path, struct view text, struct error 
     return STATUS_OK;
 }
 
-/* link() refuses to replace, so that a collision is noticed without a race; overwriting runs
- * rename. */
-static enum status publish(const struct settings *settings, const char *temporary, const char *path,
-                           struct error *error) {
-    bool replace = settings->force || settings->resume;
+static bool same_contents(const char *path, struct view text) {
+    struct file_map map;
+    if (file_map_open(&map, path, NULL) != STATUS_OK)
+        return false;
+    bool same = map.length == text.length &&
+                (text.length == 0 || memcmp(map.bytes, text.bytes, text.length) == 0);
+    file_map_close(&map);
+    return same;
+}
+
+/* Whose file is it that may be there already? One of this run is another document's. With --force
+ * those of earlier runs are replaced; a resume replaces what it redoes. */
+static enum status may_replace(struct finished_set *written, const struct settings *settings,
+                               const char *path, const struct item *item, bool *replace,
+                               struct error *error) {
+    struct finished_entry *entry =
+        finished_set_get(written, document_hash_bytes(path, strlen(path)));
+    if (!entry)
+        return error_no_memory(error, "the set of output files");
+    if (entry->state & FINISHED_SEEN)
+        return error_set(error, STATUS_BAD_INPUT, "'%s' was written for another document", path);
+    entry->state |= FINISHED_SEEN;
+    *replace = settings->force || (settings->resume && item->replaces_row);
+    return STATUS_OK;
+}
+
+/* link() refuses to replace, so that a collision is noticed without a race. A resume may find the
+ * file of a row that was lost: it holds the same text then. */
+static enum status publish(const char *temporary, const char *path, struct view text, bool replace,
+                           bool resume, struct error *error) {
     int failed = replace ? rename(temporary, path) : link(temporary, path);
     int error_number = errno;
     if (!replace || failed)
         unlink(temporary);
-    if (!failed)
+    if (!failed || (resume && error_number == EEXIST && same_contents(path, text)))
         return STATUS_OK;
     if (error_number == EEXIST)
         return error_set(error, STATUS_BAD_INPUT,
@@ -86,9 +114,10 @@ static enum status publish(const struct settings *settings, const char *temporar
     return error_set_errno(error, STATUS_IO, error_number, "cannot write '%s'", path);
 }
 
-static enum status write_file(const struct settings *settings, const struct row *row,
-                              const struct item *item, struct error *error) {
+static enum status write_file(struct finished_set *written, const struct settings *settings,
+                              const struct row *row, const struct item *item, struct error *error) {
     struct text path, temporary;
+    bool replace = false;
     text_init(&path, PATH_BYTES_MAX);
     text_init(&temporary, PATH_BYTES_MAX);
     enum status status = STATUS_OK;
@@ -96,18 +125,21 @@ static enum status write_file(const struct settings *settings, const struct row 
         !text_append_format(&temporary, "%s/.sheaf-writing", settings->output))
         status = error_no_memory(error, "the output path");
     if (status == STATUS_OK)
+        status = may_replace(written, settings, path.bytes, item, &replace, error);
+    if (status == STATUS_OK)
         status = make_parents(&path, strlen(settings->output) + 1, error);
     if (status == STATUS_OK)
         status = write_whole(temporary.bytes, row->text, error);
     if (status == STATUS_OK)
-        status = publish(settings, temporary.bytes, path.bytes, error);
+        status = publish(temporary.bytes, path.bytes, row->text, replace, settings->resume, error);
     text_deinit(&path);
     text_deinit(&temporary);
     return status;
 }
 
-void result_files_write(const struct settings *settings, const struct row *row, struct item *item) {
+void result_files_write(struct finished_set *written, const struct settings *settings,
+                        const struct row *row, struct item *item) {
     struct error error;
-    if (write_file(settings, row, item, &error) != STATUS_OK)
+    if (write_file(written, settings, row, item, &error) != STATUS_OK)
         item_fail(item, "output_exists", error.text);
 }

@@ -12,11 +12,13 @@ enum { LINE_BYTES_MAX = 0x7fffffff, SYNC_WAIT_MS = 250 };
 void writer_init(struct writer *writer, const struct job *job, struct item_queue *finished) {
     *writer = (struct writer){.job = job, .finished = finished};
     text_init(&writer->line, LINE_BYTES_MAX);
+    finished_set_init(&writer->written);
     atomic_init(&writer->failed, false);
 }
 
 void writer_deinit(struct writer *writer) {
     text_deinit(&writer->line);
+    finished_set_deinit(&writer->written);
 }
 
 static bool fails_on_warning(const struct settings *settings, const struct row *row) {
@@ -65,7 +67,7 @@ static enum status write_item(struct writer *writer, struct item *item, struct e
     struct row row;
     if (writer->job->settings->format == FORMAT_FILES && !item->error_code) {
         complete_row(writer, item, &row);
-        result_files_write(writer->job->settings, &row, item);
+        result_files_write(&writer->written, writer->job->settings, &row, item);
     }
     complete_row(writer, item, &row);
     TRY(write_row(writer, &row, error));

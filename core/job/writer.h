@@ -2,6 +2,7 @@
 #ifndef CORE_JOB_WRITER_H
 #define CORE_JOB_WRITER_H
 
+#include "core/job/finished_set.h"
 #include "core/job/item_queue.h"
 #include "core/job/job.h"
 
@@ -10,6 +11,7 @@ struct writer {
     struct item_queue *finished; /* borrowed */
     struct summary *summary;     /* written by this thread only */
     struct text line;            /* reused */
+    struct finished_set written; /* files of --format files, by the hash of their path */
     long long failed_by_warning;
     double write_ms;
     atomic_bool failed; /* the output cannot be written: the job must end */

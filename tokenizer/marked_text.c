@@ -55,37 +55,3 @@ bool marked_text_append(struct marked_text *marked, const char *bytes, size_t le
         marked->spans[marked->span_count++] = (struct text_span){length, origin};
     return true;
 }
-
-/* Undo appends: back to `length` bytes and `span_count` spans, the last of `last_length`. */
-static void shorten(struct marked_text *marked, size_t length, size_t span_count,
-                    size_t last_length) {
-    marked->text.length = length;
-    if (marked->text.bytes)
-        marked->text.bytes[length] = '\0';
-    marked->span_count = span_count;
-    if (span_count)
-        marked->spans[span_count - 1].length = last_length;
-}
-
-bool marked_text_append_range(struct marked_text *marked, const struct marked_text *from,
-                              size_t first, size_t length) {
-    size_t old_length = marked->text.length;
-    size_t old_count = marked->span_count;
-    size_t old_last = old_count ? marked->spans[old_count - 1].length : 0;
-    size_t begin = 0;
-    for (size_t i = 0; i < from->span_count && length > 0; i++) {
-        size_t end = begin + from->spans[i].length;
-        if (first < end) {
-            size_t take = end - first < length ? end - first : length;
-            if (!marked_text_append(marked, from->text.bytes + first, take,
-                                    from->spans[i].origin)) {
-                shorten(marked, old_length, old_count, old_last);
-                return false;
-            }
-            first += take;
-            length -= take;
-        }
-        begin = end;
-    }
-    return true;
-}

@@ -35,8 +35,5 @@ void marked_text_clear(struct marked_text *marked);
 /* false when out of memory or over the maximum; the text is then unchanged. */
 bool marked_text_append(struct marked_text *marked, const char *bytes, size_t length,
                         enum text_origin origin);
-/* Append bytes [first, first + length) of `from` with their origins. */
-bool marked_text_append_range(struct marked_text *marked, const struct marked_text *from,
-                              size_t first, size_t length);
 
 #endif

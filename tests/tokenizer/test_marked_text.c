@@ -31,37 +31,18 @@ Test(marked_text, equal_origins_join) {
     marked_text_deinit(&marked);
 }
 
-Test(marked_text, a_range_keeps_its_origins) {
-    struct marked_text from, to;
-    marked_text_init(&from, 100);
-    marked_text_init(&to, 100);
-    marked_text_append(&from, "abc", 3, ORIGIN_TEMPLATE);
-    marked_text_append(&from, "def", 3, ORIGIN_PROMPT);
-    marked_text_append(&from, "ghi", 3, ORIGIN_DOCUMENT);
-    cr_assert(marked_text_append_range(&to, &from, 2, 5));
-    cr_assert_str_eq(to.text.bytes, "cdefg");
-    cr_assert_eq(to.span_count, 3);
-    cr_assert_eq(to.spans[1].origin, ORIGIN_PROMPT);
-    check(&to);
-    marked_text_deinit(&from);
-    marked_text_deinit(&to);
-}
-
 Test(marked_text, over_the_maximum_nothing_changes) {
-    struct marked_text from, to;
-    marked_text_init(&from, 100);
-    marked_text_init(&to, 6);
-    marked_text_append(&from, "abc", 3, ORIGIN_TEMPLATE);
-    marked_text_append(&from, "def", 3, ORIGIN_DOCUMENT);
-    marked_text_append(&to, "xy", 2, ORIGIN_TEMPLATE);
-    cr_assert_not(marked_text_append_range(&to, &from, 0, 6));
-    cr_assert_str_eq(to.text.bytes, "xy");
-    cr_assert_eq(to.span_count, 1);
-    cr_assert_eq(to.spans[0].length, 2);
-    cr_assert(marked_text_append_range(&to, &from, 0, 4));
-    check(&to);
-    marked_text_deinit(&from);
-    marked_text_deinit(&to);
+    struct marked_text marked;
+    marked_text_init(&marked, 6);
+    marked_text_append(&marked, "xy", 2, ORIGIN_TEMPLATE);
+    cr_assert_not(marked_text_append(&marked, "abcdef", 6, ORIGIN_TEMPLATE));
+    cr_assert_not(marked_text_append(&marked, "abcdef", 6, ORIGIN_DOCUMENT));
+    cr_assert_str_eq(marked.text.bytes, "xy");
+    cr_assert_eq(marked.span_count, 1);
+    cr_assert_eq(marked.spans[0].length, 2);
+    cr_assert(marked_text_append(&marked, "abcd", 4, ORIGIN_DOCUMENT));
+    check(&marked);
+    marked_text_deinit(&marked);
 }
 
 Test(marked_text, no_memory_changes_nothing) {

@@ -91,8 +91,8 @@ static void print_plain(const struct plan_command *plan) {
         printf("shortened   %lld to fit the context of %d\n", report->shortened,
                plan->runtime.context);
     for (int i = 0; i < report->longest_count; i++)
-        printf("%-12s%6d tokens %s\n", i == 0 ? "longest" : "", report->longest[i].tokens,
-               report->longest[i].id);
+        printf("%-12s%6lld tokens %s%s\n", i == 0 ? "longest" : "", report->longest[i].tokens,
+               report->longest[i].id, report->longest[i].too_long ? ": too long" : "");
     printf("shared      %lld prompt tokens from the prefix cache, %lld to compute\n",
            (long long)simulated->cached_tokens, (long long)simulated->prefill_tokens);
     printf(
@@ -120,8 +120,9 @@ static void print_json(const struct plan_command *plan) {
             json_object_set_new(errors, codes_error_at(i)->name, json_integer(report->errors[i]));
     }
     for (int i = 0; i < report->longest_count; i++)
-        json_array_append_new(longest, json_pack("{s:s, s:i}", "id", report->longest[i].id,
-                                                 "tokens", report->longest[i].tokens));
+        json_array_append_new(longest, json_pack("{s:s, s:I, s:b}", "id", report->longest[i].id,
+                                                 "tokens", (json_int_t)report->longest[i].tokens,
+                                                 "too_long", (int)report->longest[i].too_long));
     json_t *object =
         json_pack("{s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:f, "
                   "s:I, s:i, s:f}",

@@ -20,7 +20,7 @@
 
 struct run_command {
     struct runtime runtime;
-    struct settings effective; /* the settings, narrowed to a short queue */
+    struct settings effective; /* the settings with what was chosen for those not given */
     struct questions questions;
     struct path_list inputs;
     struct job job;
@@ -164,8 +164,19 @@ static enum status prepare(struct run_command *run, const struct path_list *inpu
 /* How long a run waits for a short queue to be read whole, to say exactly what it will need. */
 enum { FORESEE_MS = 300 };
 
+/* From here on the settings say what is used, and so does the summary. */
+static void settle_settings(struct run_command *run) {
+    struct runtime *runtime = &run->runtime;
+    run->effective = *runtime->settings;
+    run->effective.model = runtime->model_path;
+    run->effective.context = runtime->context;
+    run->effective.threads = thread_pool_count(runtime->pool);
+    runtime->settings = &run->effective;
+}
+
 static enum status open_job(struct run_command *run, struct error *error) {
     struct runtime *runtime = &run->runtime;
+    settle_settings(run);
     run->job.finished = &run->finished;
     run->job.output = &run->output;
     run->job.errors = runtime->settings->errors ? &run->errors : NULL;
@@ -181,10 +192,8 @@ static enum status open_job(struct run_command *run, struct error *error) {
         return runtime_open_engine(runtime, 0, error);
     }
     /* A short queue needs less than the settings allow. */
-    run->effective = *runtime->settings;
     if (run->effective.max_sequences > forecast.item_count)
         run->effective.max_sequences = forecast.item_count;
-    runtime->settings = &run->effective;
     TRY(runtime_plan_memory(runtime, error));
     return runtime_open_engine(runtime, forecast.kv_bytes, error);
 }

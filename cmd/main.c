@@ -9,6 +9,7 @@
 #include "cmd/commands.h"
 #include "cmd/exit_code.h"
 #include "core/base/cpu_features.h"
+#include "core/job/codes.h"
 
 static const struct command commands[] = {
     {"run", COMMAND_RUN, "[INPUT...] -p PROMPT [-o OUT.jsonl]",
@@ -46,7 +47,8 @@ static void print_overview(FILE *out) {
                  "commands:\n");
     for (int i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
-    fprintf(out, "\n'sheaf COMMAND -h' shows a command's options, --help all of them\n");
+    fprintf(out, "\n'sheaf COMMAND -h' shows a command's options, --help all of them;\n"
+                 "'sheaf help codes' the error codes of rows\n");
 }
 
 static void print_version(void) {
@@ -74,7 +76,19 @@ static int usage_error(const char *message, const char *hint) {
     return EXIT_NOT_STARTED;
 }
 
+static void print_codes(void) {
+    printf("error codes of rows; those marked * may be gone in another run (--retry-errors)\n");
+    for (size_t i = 0; i < codes_error_count(); i++) {
+        const struct error_code *code = codes_error_at(i);
+        printf("  %-15s%c %s\n", code->name, code->retryable ? '*' : ' ', code->meaning);
+    }
+}
+
 static int show_help(int argc, char **argv) {
+    if (argc > 2 && strcmp(argv[2], "codes") == 0) {
+        print_codes();
+        return EXIT_ALL_DONE;
+    }
     const struct command *command = argc > 2 ? find_command(argv[2]) : NULL;
     if (argc > 2 && !command)
         return usage_error("there is no such command", "help");

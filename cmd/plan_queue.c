@@ -28,16 +28,19 @@ static void *read_all(void *context) {
     return NULL;
 }
 
+/* Of what is computed and what is too long for it. */
 static void note_longest(struct plan_report *report, const struct item *item) {
     int place = report->longest_count;
-    while (place > 0 && report->longest[place - 1].tokens < item->token_count)
+    long long tokens = item->length.prompt_tokens;
+    while (place > 0 && report->longest[place - 1].tokens < tokens)
         place--;
     if (place == LONGEST_MAX)
         return;
     int last = report->longest_count < LONGEST_MAX ? report->longest_count++ : LONGEST_MAX - 1;
     for (int i = last; i > place; i--)
         report->longest[i] = report->longest[i - 1];
-    report->longest[place].tokens = item->token_count;
+    report->longest[place].tokens = tokens;
+    report->longest[place].too_long = item->error_code != NULL;
     document_short_id(item->document.id_json, report->longest[place].id,
                       sizeof report->longest[place].id);
 }
@@ -95,6 +98,8 @@ static void take_failed(struct plan_run *run) {
         run->report->failed++;
         for (size_t i = 0; i < codes_error_count(); i++)
             run->report->errors[i] += strcmp(codes_error_at(i)->name, item->error_code) == 0;
+        if (strcmp(item->error_code, "too_long") == 0)
+            note_longest(run->report, item);
         item_destroy(item);
     }
 }
@@ -148,7 +153,6 @@ static void fill_report(struct plan_run *run, const uint64_t *page_bytes) {
     const struct reader_totals *totals = reader_result(run->reader);
     report->documents = totals->documents;
     report->skipped = totals->skipped;
-    report->prompt_milliseconds = totals->read_ms + totals->tokenize_ms;
     simulate_read(run->simulate, &report->simulated);
     for (int g = 0; g < run->runtime->model->kv_group_count; g++)
         report->kv_bytes_peak += (uint64_t)report->simulated.pages_touched[g] * page_bytes[g];

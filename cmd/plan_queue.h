@@ -11,7 +11,8 @@ enum { LONGEST_MAX = 5 };
 
 struct plan_longest {
     char id[96];
-    int tokens;
+    long long tokens;
+    bool too_long; /* it fails */
 };
 
 struct plan_report {
@@ -23,8 +24,7 @@ struct plan_report {
     int longest_count;
     struct simulate_result simulated;
     uint64_t kv_bytes_peak, stated_bytes;
-    double prompt_milliseconds; /* reading and tokenizing */
-    bool found_prompt;          /* --show-prompt's document was met */
+    bool found_prompt; /* --show-prompt's document was met */
 };
 
 /* `page_bytes`: of a page of each KV group. With --show-prompt the prompt is printed to stdout when

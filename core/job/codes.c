@@ -24,6 +24,9 @@ static const struct error_code error_codes[] = {
     {"out_of_memory", true, "memory ran out while preparing the document"},
 };
 
+_Static_assert(sizeof error_codes / sizeof error_codes[0] <= (size_t)ERROR_CODES_MAX,
+               "raise ERROR_CODES_MAX");
+
 size_t codes_error_count(void) {
     return sizeof error_codes / sizeof error_codes[0];
 }

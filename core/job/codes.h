@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { ERROR_CODES_MAX = 32 }; /* room for counters, one a code */
+
 struct error_code {
     const char *name;
     bool retryable; /* the same input may succeed in another run */

@@ -126,32 +126,36 @@ static enum status unknown_key(const char *key, struct error *error) {
     return error_set(error, STATUS_BAD_INPUT, "unknown key '%s'", key);
 }
 
-static enum status apply_pair(struct settings *settings, const struct yaml_node *key,
-                              const struct yaml_node *value, const bool *is_set,
-                              struct path_list *inputs, unsigned command, struct arena *arena,
-                              struct error *error) {
+/* Where a job file's options go. */
+struct target {
+    struct settings *settings;
+    const bool *is_set; /* by the command line, which wins */
+    struct path_list *inputs;
+    unsigned command;
+    struct arena *arena;
+};
+
+static enum status apply_pair(const struct target *target, const struct yaml_node *key,
+                              const struct yaml_node *value, struct error *error) {
     if (strcmp(key->scalar, "input") == 0)
-        return add_inputs(value, inputs, arena, error);
+        return add_inputs(value, target->inputs, target->arena, error);
     size_t index = 0;
     const struct option *option = settings_option_find(key->scalar, key->scalar_length, &index);
     if (!option || strcmp(option->name, "config") == 0 || strcmp(option->name, "help") == 0 ||
         strcmp(option->name, "version") == 0)
         return unknown_key(key->scalar, error);
     /* A job file may serve run and plan alike: options of another command are checked, not used. */
-    bool used = (option->commands & command) != 0 && !is_set[index];
-    struct settings ignored = *settings;
-    return assign_node(used ? settings : &ignored, option, value, arena, error);
+    bool used = (option->commands & target->command) != 0 && !target->is_set[index];
+    struct settings ignored = *target->settings;
+    return assign_node(used ? target->settings : &ignored, option, value, target->arena, error);
 }
 
-static enum status apply_document(struct settings *settings, const struct yaml_node *root,
-                                  const bool *is_set, struct path_list *inputs, unsigned command,
-                                  struct arena *arena, struct error *error) {
+static enum status apply_document(const struct target *target, const struct yaml_node *root,
+                                  struct error *error) {
     if (root->kind != YAML_MAPPING)
         return error_set(error, STATUS_BAD_INPUT, "a job file is a mapping of option names");
     for (size_t i = 0; i < root->count; i++) {
-        enum status status = apply_pair(settings, root->keys[i], root->values[i], is_set, inputs,
-                                        command, arena, error);
-        if (status != STATUS_OK)
+        if (apply_pair(target, root->keys[i], root->values[i], error) != STATUS_OK)
             return error_context(error, "line %d", root->keys[i]->line);
     }
     return STATUS_OK;
@@ -160,12 +164,13 @@ static enum status apply_document(struct settings *settings, const struct yaml_n
 enum status settings_config_load(struct settings *settings, const char *path, const bool *is_set,
                                  struct path_list *inputs, unsigned command, struct arena *arena,
                                  struct error *error) {
+    const struct target target = {settings, is_set, inputs, command, arena};
     struct file_map map;
     TRY(file_map_open(&map, path, error));
     struct yaml_node *root = NULL;
     enum status status = yaml_parse((const char *)map.bytes, map.length, arena, &root, error);
     if (status == STATUS_OK)
-        status = apply_document(settings, root, is_set, inputs, command, arena, error);
+        status = apply_document(&target, root, error);
     file_map_close(&map);
     if (status != STATUS_OK)
         return error_context(error, "'%s'", path);

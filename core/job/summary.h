@@ -33,7 +33,7 @@ enum summary_part {
     PART_COUNT
 };
 
-enum { SLOWEST_MAX = 5, ERROR_CODES_MAX = 32 };
+enum { SLOWEST_MAX = 5 };
 
 struct slow_document {
     double latency_ms;

@@ -6,7 +6,7 @@ echo again > docs/again.txt
 options="docs long gone.txt docs/again.txt -p Summarize. -n 9 --price-per-hour 2"
 sheaf plan $options --json -q > plan.json
 jq -c '[.documents, .requests, .failed, .skipped, .errors, .output_tokens_max, .shortened]' plan.json
-jq -c '[.longest[].id]' plan.json
+jq -c '.longest[] | [.id, .too_long]' plan.json
 jq -c '[.seconds > 0, .steps > 0, .cost > 0, .stated_bytes > 0, .cached_tokens + .computed_tokens == .prompt_tokens]' plan.json
 sheaf run $options -q -o out.jsonl --summary s.json
 jq -c '[.document_tokens, .prompt_tokens]' plan.json > left

@@ -36,7 +36,7 @@ static void add_blocks(struct backend_cpu *cpu, const struct step_run *run) {
         int position = run->position_first + done;
         assert(cpu->block_count < cpu->scratch.block_max);
         cpu->scratch.blocks[cpu->block_count++] =
-            (struct cpu_block){run, run->row_first + done, position, count, 0};
+            (struct cpu_block){run, run->row_first + done, position, count, 0, 0, 0};
         cpu->attention_values += (size_t)count * (size_t)(position + count);
     }
 }
@@ -65,6 +65,7 @@ void backend_cpu_attention_begin(struct backend_cpu *cpu) {
         add_pieces(cpu, &cpu->plan->runs[i]);
         add_blocks(cpu, &cpu->plan->runs[i]);
     }
+    backend_cpu_shared_begin(cpu);
     cpu->attention_values *= (size_t)(cpu->model->head_count * cpu->model->head_dim / 8);
     for (int i = 0; i < cpu->scratch.rope_count; i++) {
         struct attention_step step = {.cpu = cpu, .rope = &cpu->scratch.ropes[i]};
@@ -204,6 +205,35 @@ static void *worker_scratch(const struct backend_cpu *cpu, int worker) {
     return cpu->scratch.attention + (size_t)worker * cpu->scratch.attention_bytes;
 }
 
+static size_t state_floats(const struct backend_cpu *cpu, const struct cpu_block *block) {
+    int group = cpu->model->head_count / cpu->model->kv_head_count;
+    return attention_block_state_bytes(cpu->model->head_dim, block->count * group) / sizeof(float);
+}
+
+/* A block's merged states of the spans it shares. */
+static float *shared_states(const struct backend_cpu *cpu, const struct cpu_block *block,
+                            int kv_head) {
+    return cpu->scratch.states + block->shared_state + (size_t)kv_head * state_floats(cpu, block);
+}
+
+static void attend_shared(void *context, int task, int worker) {
+    const struct attention_step *step = context;
+    const struct backend_cpu *cpu = step->cpu;
+    int kv_heads = cpu->model->kv_head_count, kv_head = task % kv_heads;
+    const struct cpu_shared_task *shared_task = &cpu->scratch.shared_tasks[task / kv_heads];
+    const int *numbers = cpu->scratch.shared_blocks + shared_task->first;
+    struct attention_queries queries[ATTENTION_BLOCK_ROWS];
+    float *states[ATTENTION_BLOCK_ROWS];
+    for (int i = 0; i < shared_task->count; i++) {
+        const struct cpu_block *block = &cpu->scratch.blocks[numbers[i]];
+        queries[i] = head_queries(cpu, block, kv_head);
+        states[i] = shared_states(cpu, block, kv_head);
+    }
+    struct attention_view view = head_view(step, cpu->scratch.blocks[numbers[0]].run, kv_head);
+    struct attention_shared shared = {queries, states, shared_task->count, shared_task->span_count};
+    attention_block_run_shared(&view, &shared, worker_scratch(cpu, worker));
+}
+
 /* Later blocks see more keys: they go first, so that the last tasks are short. */
 static void attend_block(void *context, int task, int worker) {
     const struct attention_step *step = context;
@@ -213,12 +243,11 @@ static void attend_block(void *context, int task, int worker) {
         &cpu->scratch.blocks[cpu->block_count - 1 - task % cpu->block_count];
     struct attention_view view = head_view(step, block->run, kv_head);
     struct attention_queries queries = head_queries(cpu, block, kv_head);
-    attention_block_run(&view, &queries, worker_scratch(cpu, worker));
-}
-
-static size_t state_floats(const struct backend_cpu *cpu, const struct cpu_block *block) {
-    int group = cpu->model->head_count / cpu->model->kv_head_count;
-    return attention_block_state_bytes(cpu->model->head_dim, block->count * group) / sizeof(float);
+    if (step->op->window > 0 || block->shared_spans == 0)
+        attention_block_run(&view, &queries, worker_scratch(cpu, worker));
+    else
+        attention_block_continue(&view, &queries, block->shared_spans,
+                                 shared_states(cpu, block, kv_head), worker_scratch(cpu, worker));
 }
 
 static void attend_span(void *context, int task, int worker) {
@@ -273,13 +302,23 @@ static int list_span_tasks(const struct attention_step *step) {
     return count > cpu->block_count ? count : 0;
 }
 
+/* Blocks as tasks, after what several of them share. */
+static void attend_blocks(struct attention_step *step) {
+    struct backend_cpu *cpu = step->cpu;
+    int kv_heads = cpu->model->kv_head_count;
+    if (step->op->window == 0 && cpu->shared_task_count > 0)
+        backend_cpu_tasks_run(cpu, cpu->shared_task_count * kv_heads, cpu->attention_values,
+                              attend_shared, step);
+    backend_cpu_tasks_run(cpu, cpu->block_count * kv_heads, cpu->attention_values, attend_block,
+                          step);
+}
+
 void backend_cpu_attention_run(struct backend *backend, const struct op_attention *op) {
     struct backend_cpu *cpu = backend_cpu_of(backend);
     struct attention_step step = {.cpu = cpu, .op = op};
     int kv_heads = cpu->model->kv_head_count, span_tasks = list_span_tasks(&step);
     if (span_tasks == 0) {
-        backend_cpu_tasks_run(cpu, cpu->block_count * kv_heads, cpu->attention_values, attend_block,
-                              &step);
+        attend_blocks(&step);
         return;
     }
     backend_cpu_tasks_run(cpu, span_tasks * kv_heads, cpu->attention_values, attend_span, &step);

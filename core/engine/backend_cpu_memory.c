@@ -101,7 +101,8 @@ static void carve_ropes(struct carver *carver, const struct model *model, int ro
     }
 }
 
-/* Tasks of a step, and the states of spans when blocks are too few for the workers. */
+/* Tasks of a step, and the states of spans when blocks are too few for the workers or share spans.
+ */
 static void carve_tasks(struct carver *carver, const struct backend_cpu *cpu,
                         const struct model *model, const struct backend_limits *limits,
                         struct cpu_scratch *scratch) {
@@ -116,10 +117,17 @@ static void carve_tasks(struct carver *carver, const struct backend_cpu *cpu,
     scratch->state_floats_max = (size_t)(few + positions) * (size_t)spans * state;
     if (cpu->worker_count == 1)
         scratch->span_task_max = 0, scratch->state_floats_max = 0;
+    size_t shared = CPU_SHARED_POSITIONS * (size_t)limits->run_count_max * state;
+    if (shared > scratch->state_floats_max)
+        scratch->state_floats_max = shared;
     scratch->pieces = carve(carver, (size_t)scratch->piece_max, sizeof *scratch->pieces);
     scratch->blocks = carve(carver, (size_t)scratch->block_max, sizeof *scratch->blocks);
     scratch->span_tasks =
         carve(carver, (size_t)scratch->span_task_max, sizeof *scratch->span_tasks);
+    scratch->shared_blocks =
+        carve(carver, (size_t)scratch->block_max, sizeof *scratch->shared_blocks);
+    scratch->shared_tasks =
+        carve(carver, (size_t)scratch->block_max, sizeof *scratch->shared_tasks);
     scratch->states = carve(carver, scratch->state_floats_max, sizeof(float));
 }
 

@@ -14,7 +14,10 @@
 #include "core/kernels/tile.h"
 #include "core/model/backend.h"
 
-enum { CPU_SPLIT_TASKS = 4 }; /* fewer attention tasks a worker: spans are spread over tasks */
+enum {
+    CPU_SPLIT_TASKS = 4,      /* fewer attention tasks a worker: spans are spread over tasks */
+    CPU_SHARED_POSITIONS = 4, /* of a run, on average, that can share spans in one step */
+};
 
 /* A buffer of the step's rows. */
 struct cpu_rows {
@@ -36,13 +39,22 @@ struct cpu_block {
     int row_first;
     int position_first;
     int count;
-    size_t state; /* floats before its span states, when spans are spread over tasks */
+    size_t state;        /* floats before its span states, when spans are spread over tasks */
+    int shared_spans;    /* of the global KV group, attended together with other blocks; 0: none */
+    size_t shared_state; /* floats before its merged states of these */
 };
 
 /* One span of a block, when spans are spread over tasks. */
 struct cpu_span_task {
     int block;
     int span;
+};
+
+/* Some of the blocks that share their first spans: one task a KV head. */
+struct cpu_shared_task {
+    int first; /* in shared_blocks */
+    int count;
+    int span_count;
 };
 
 /* Rotary tables of a step: one a distinct rope of the model. */
@@ -72,7 +84,9 @@ struct cpu_scratch {
     int block_max;
     struct cpu_span_task *span_tasks;
     int span_task_max;
-    float *states; /* of span tasks, all KV heads */
+    int *shared_blocks; /* [block_max] numbers of blocks, those of a shared task side by side */
+    struct cpu_shared_task *shared_tasks; /* [block_max] */
+    float *states;                        /* of span tasks or shared spans, all KV heads */
     size_t state_floats_max;
 };
 
@@ -94,6 +108,7 @@ struct backend_cpu {
     const struct step_plan *plan; /* of the step in progress */
     int piece_count;
     int block_count;
+    int shared_task_count;
     size_t attention_values; /* a measure of the step's attention, for the choice of threads */
 };
 
@@ -166,5 +181,11 @@ void backend_cpu_rows_add_residual(struct backend *backend);
 void backend_cpu_attention_begin(struct backend_cpu *cpu);
 void backend_cpu_attention_write(struct backend *backend, const struct op_attention *op);
 void backend_cpu_attention_run(struct backend *backend, const struct op_attention *op);
+
+/* ---- backend_cpu_shared.c ---- */
+
+/* Finds the step's blocks whose sequences have their first spans' pages in the global KV group in
+ * common and lists them as shared tasks. */
+void backend_cpu_shared_begin(struct backend_cpu *cpu);
 
 #endif

@@ -266,18 +266,18 @@ static void merge_row(const struct attention_kernels *kernels, float *into, cons
 /* Queries to unit format, scaled so that scores come out in base 2 (unless a softcap comes
  * between). */
 static void convert_queries(const struct attention_view *view,
-                            const struct attention_queries *queries,
-                            const struct scratch *scratch) {
+                            const struct attention_queries *queries, const struct scratch *scratch,
+                            int row_first) {
     const struct attention_kernels *kernels = view->kernels->attention;
     float factor = view->softcap > 0 ? view->scale : view->scale * log2_e;
     int dim = attention_page_dim(view->head_dim), rows = queries->position_count * view->group;
+    char *out = scratch->queries + (size_t)row_first * scratch->query_stride;
     if (dim != view->head_dim)
-        memset(scratch->queries, 0, (size_t)rows * scratch->query_stride);
+        memset(out, 0, (size_t)rows * scratch->query_stride);
     for (int r = 0; r < rows; r++)
         kernels->convert_query(queries->in + (size_t)(r / view->group) * queries->in_stride +
                                    (size_t)(r % view->group) * (size_t)view->head_dim,
-                               view->head_dim, factor,
-                               scratch->queries + (size_t)r * scratch->query_stride);
+                               view->head_dim, factor, out + (size_t)r * scratch->query_stride);
 }
 
 /* Adding 0 turns -0 into 0: what masked keys contributed cannot even show in a sign. */
@@ -305,28 +305,76 @@ static struct rows sub_block(int first, int row_count) {
     return (struct rows){first, clamp(first + SUB_ROWS, 0, row_count)};
 }
 
-void attention_block_run(const struct attention_view *view, const struct attention_queries *queries,
-                         void *memory) {
-    struct scratch scratch;
+/* Spans [first, end) of the converted queries, merged into scratch->merged. */
+static void walk_spans(const struct attention_view *view, const struct attention_queries *queries,
+                       struct scratch *scratch, int span_first, int span_end) {
     int row_count = queries->position_count * view->group;
     int dim = attention_page_dim(view->head_dim);
     size_t stride = state_stride(view->head_dim);
-    lay_out(view->page_type, view->head_dim, view->group, memory, &scratch);
-    assert(queries->position_count <= attention_block_positions(view->group));
-    convert_queries(view, queries, &scratch);
-    memset(scratch.merged, 0, attention_block_state_bytes(view->head_dim, row_count));
-    struct attention_spans spans = attention_block_spans(view, queries);
-    for (int span = spans.first; span < spans.first + spans.count; span++) {
-        forget_panels(&scratch);
+    for (int span = span_first; span < span_end; span++) {
+        forget_panels(scratch);
         for (int first = 0; first < row_count; first += SUB_ROWS) {
             struct rows sub = sub_block(first, row_count);
-            attend_span(view, queries, &scratch, sub, span, scratch.span);
+            attend_span(view, queries, scratch, sub, span, scratch->span);
             for (int r = sub.first; r < sub.end; r++)
-                merge_row(view->kernels->attention, scratch.merged + (size_t)r * stride,
-                          scratch.span + (size_t)(r - first) * stride, dim);
+                merge_row(view->kernels->attention, scratch->merged + (size_t)r * stride,
+                          scratch->span + (size_t)(r - first) * stride, dim);
         }
     }
+}
+
+/* `states` NULL: from empty ones at the first span that is seen. */
+static void run_block(const struct attention_view *view, const struct attention_queries *queries,
+                      int span_first, const float *states, void *memory) {
+    struct scratch scratch;
+    struct attention_spans spans = attention_block_spans(view, queries);
+    size_t bytes =
+        attention_block_state_bytes(view->head_dim, queries->position_count * view->group);
+    assert(queries->position_count <= attention_block_positions(view->group));
+    lay_out(view->page_type, view->head_dim, view->group, memory, &scratch);
+    convert_queries(view, queries, &scratch, 0);
+    if (states == NULL)
+        memset(scratch.merged, 0, bytes);
+    else
+        memcpy(scratch.merged, states, bytes);
+    walk_spans(view, queries, &scratch, span_first, spans.first + spans.count);
     write_outputs(view, queries, scratch.merged);
+}
+
+void attention_block_run(const struct attention_view *view, const struct attention_queries *queries,
+                         void *scratch) {
+    run_block(view, queries, attention_block_spans(view, queries).first, NULL, scratch);
+}
+
+void attention_block_continue(const struct attention_view *view,
+                              const struct attention_queries *queries, int span_first,
+                              const float *states, void *scratch) {
+    run_block(view, queries, span_first, states, scratch);
+}
+
+/* All rows see all keys, as those of one block right behind the spans would. */
+void attention_block_run_shared(const struct attention_view *view,
+                                const struct attention_shared *shared, void *memory) {
+    struct scratch scratch;
+    struct attention_queries all = {.position_first = shared->span_count * ATTENTION_SPAN_TOKENS};
+    assert(view->window == 0);
+    lay_out(view->page_type, view->head_dim, view->group, memory, &scratch);
+    for (int i = 0; i < shared->block_count; i++) {
+        assert(shared->blocks[i].position_first >= all.position_first);
+        convert_queries(view, &shared->blocks[i], &scratch, all.position_count * view->group);
+        all.position_count += shared->blocks[i].position_count;
+    }
+    assert(all.position_count <= attention_block_positions(view->group));
+    memset(scratch.merged, 0,
+           attention_block_state_bytes(view->head_dim, all.position_count * view->group));
+    walk_spans(view, &all, &scratch, 0, shared->span_count);
+    const float *next = scratch.merged;
+    for (int i = 0; i < shared->block_count; i++) {
+        size_t bytes = attention_block_state_bytes(view->head_dim,
+                                                   shared->blocks[i].position_count * view->group);
+        memcpy(shared->states[i], next, bytes);
+        next += bytes / sizeof(float);
+    }
 }
 
 void attention_block_run_span(const struct attention_view *view,
@@ -336,7 +384,7 @@ void attention_block_run_span(const struct attention_view *view,
     int row_count = queries->position_count * view->group;
     size_t stride = state_stride(view->head_dim);
     lay_out(view->page_type, view->head_dim, view->group, memory, &scratch);
-    convert_queries(view, queries, &scratch);
+    convert_queries(view, queries, &scratch, 0);
     forget_panels(&scratch);
     for (int first = 0; first < row_count; first += SUB_ROWS)
         attend_span(view, queries, &scratch, sub_block(first, row_count), span,

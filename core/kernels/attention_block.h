@@ -52,6 +52,23 @@ size_t attention_block_scratch_bytes(enum attention_page_type type, int head_dim
 void attention_block_run(const struct attention_view *view, const struct attention_queries *queries,
                          void *scratch);
 
+/* Spans [0, span_count) of several blocks whose sequences have these spans' pages in common: keys
+ * and values are read once for all rows. No window; every position lies behind the spans; together
+ * at most attention_block_positions. What block i's rows have merged so far goes to states[i], as
+ * attention_block_state_bytes says, and attention_block_continue takes it from there: to the same
+ * bits as attention_block_run. */
+struct attention_shared {
+    const struct attention_queries *blocks; /* [block_count]; `out` is not used */
+    float *const *states;                   /* [block_count] */
+    int block_count;
+    int span_count;
+};
+void attention_block_run_shared(const struct attention_view *view,
+                                const struct attention_shared *shared, void *scratch);
+void attention_block_continue(const struct attention_view *view,
+                              const struct attention_queries *queries, int span_first,
+                              const float *states, void *scratch);
+
 /* The spans that the block's rows see. */
 struct attention_spans {
     int first;

@@ -27,6 +27,8 @@ struct cpu_course {
     int lengths[CPU_RUN_SEQUENCES];
     uint64_t seed; /* of chunks, mixture and page numbers; tokens depend on the sequence alone */
     int chunk_max; /* rows of a run */
+    int common;    /* tokens all sequences begin with, whole pages */
+    bool share;    /* ... and compute once, in pages that all of them use */
     int threads;
     enum kv_type kv_type;
     bool reference; /* the float64 backend */
@@ -76,6 +78,7 @@ static inline void cpu_run_close(struct cpu_run *run) {
 /* A step's plan under construction. */
 struct cpu_run_step {
     struct step_plan plan;
+    int common; /* tokens that are those of sequence 0 */
     struct step_run runs[CPU_RUN_SEQUENCES];
     int32_t tokens[CPU_RUN_ROWS];
     int32_t rows[CPU_RUN_ROWS];
@@ -92,7 +95,8 @@ static inline void cpu_run_add(struct cpu_run_step *step, const struct model *mo
         run->pages[i] = pages;
     for (int i = 0; i < count; i++) {
         int row = step->plan.row_count++;
-        step->tokens[row] = sequence < 0 ? 0 : cpu_run_token(model, sequence, first + i);
+        int source = sequence > 0 && first + i < step->common ? 0 : sequence;
+        step->tokens[row] = source < 0 ? 0 : cpu_run_token(model, source, first + i);
         step->rows[row] = row;
     }
     step->plan.tokens = step->tokens;
@@ -123,37 +127,59 @@ static inline void cpu_run_shuffle(int32_t *numbers, int count, uint64_t *seed) 
     }
 }
 
-/* Logits of every position of all sequences, one after another: [sum of lengths][vocab]. */
+/* Pages of the sequences: all different, but for those of a shared beginning. */
+static inline void cpu_run_number_pages(int32_t *pages, struct cpu_course *course) {
+    cpu_run_shuffle(pages, CPU_RUN_PAGES, &course->seed);
+    for (int s = 1; course->share && s < course->sequence_count; s++)
+        memcpy(pages + s * CPU_RUN_CONTEXT / KV_PAGE_TOKENS, pages,
+               (size_t)(course->common / KV_PAGE_TOKENS) * sizeof *pages);
+}
+
+/* Runs of random size of the sequences in random order; while a shared beginning is not complete,
+ * of sequence 0 alone. */
+static inline void cpu_run_fill(struct cpu_run_step *step, const struct model *model,
+                                struct cpu_course *course, int *done, const int32_t *pages) {
+    int order[CPU_RUN_SEQUENCES] = {0};
+    bool beginning = course->share && done[0] < course->common;
+    for (int i = 0; i < CPU_RUN_SEQUENCES; i++)
+        order[i] = i;
+    if (!beginning)
+        cpu_run_shuffle(order, course->sequence_count, &course->seed);
+    for (int i = 0; i < (beginning ? 1 : course->sequence_count); i++) {
+        int s = order[i], rest = course->lengths[s] - done[s];
+        int count = (int)(random_tensor_next(&course->seed) % (uint64_t)(course->chunk_max + 1));
+        int room = CPU_RUN_ROWS - step->plan.row_count;
+        count = count < rest ? count : rest;
+        count = count < room ? count : room;
+        if (count > 0)
+            cpu_run_add(step, model, s, done[s], count,
+                        pages + s * CPU_RUN_CONTEXT / KV_PAGE_TOKENS);
+        done[s] += count;
+    }
+}
+
+/* Logits of every position of all sequences, one after another: [sum of lengths][vocab]; zero where
+ * a shared beginning was not computed again. */
 static inline float *cpu_run_logits(const struct model *model, const struct cpu_features *features,
                                     struct cpu_course course) {
     struct cpu_run run;
     cpu_run_open(&run, model, features, &course);
     int32_t pages[CPU_RUN_PAGES];
-    int done[CPU_RUN_SEQUENCES] = {0}, starts[CPU_RUN_SEQUENCES], total = 0;
-    cpu_run_shuffle(pages, CPU_RUN_PAGES, &course.seed);
+    int done[CPU_RUN_SEQUENCES] = {0}, starts[CPU_RUN_SEQUENCES], total = 0, left = 0;
+    cpu_run_number_pages(pages, &course);
     for (int i = 0; i < course.sequence_count; i++) {
         starts[i] = total, total += course.lengths[i];
+        done[i] = course.share && i > 0 ? course.common : 0;
+        left += course.lengths[i] - done[i];
         if (course.soil)
             cpu_run_soil(&run, pages + i * CPU_RUN_CONTEXT / KV_PAGE_TOKENS, course.lengths[i]);
     }
     size_t vocab = (size_t)model->vocab_count;
-    float *logits = malloc((size_t)total * vocab * sizeof *logits);
-    for (int left = total; left > 0;) {
-        struct cpu_run_step step = {0};
-        int order[CPU_RUN_SEQUENCES], firsts[CPU_RUN_SEQUENCES];
-        memcpy(firsts, done, sizeof done);
-        cpu_run_shuffle(order, course.sequence_count, &course.seed);
-        for (int i = 0; i < course.sequence_count; i++) {
-            int s = order[i], rest = course.lengths[s] - done[s];
-            int count = (int)(random_tensor_next(&course.seed) % (uint64_t)(course.chunk_max + 1));
-            int room = CPU_RUN_ROWS - step.plan.row_count;
-            count = count < rest ? count : rest;
-            count = count < room ? count : room;
-            if (count > 0)
-                cpu_run_add(&step, model, s, done[s], count,
-                            pages + s * CPU_RUN_CONTEXT / KV_PAGE_TOKENS);
-            done[s] += count, left -= count;
-        }
+    float *logits = calloc((size_t)total * vocab, sizeof *logits);
+    while (left > 0) {
+        struct cpu_run_step step = {.common = course.common};
+        cpu_run_fill(&step, model, &course, done, pages);
+        left -= step.plan.row_count;
         if (step.plan.row_count == 0)
             continue;
         cpu_run_compute(&run, &step);

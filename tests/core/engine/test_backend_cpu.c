@@ -172,6 +172,44 @@ Test(backend_cpu, bits_do_not_depend_on_spans_being_tasks) {
     check_invariance(&shape, KV_INT8, (int[]){1100, 0, 0, 0}, 1);
 }
 
+/* A beginning of two spans and a bit, in pages of its own for each sequence or in shared ones. */
+static void check_sharing(const struct random_model_shape *shape, enum kv_type kv_type) {
+    struct model *model = random_model_create(shape, 2);
+    struct cpu_features features[FEATURES_MAX];
+    int count = list_features(features), common = 1088;
+    struct cpu_course course = {.sequence_count = 5,
+                                .lengths = {1100, 1130, 1089, 1120, 1090},
+                                .chunk_max = CPU_RUN_ROWS,
+                                .common = common,
+                                .threads = 2,
+                                .kv_type = kv_type};
+    size_t vocab = (size_t)model->vocab_count;
+    for (int i = 0; i < count; i++) {
+        course.share = false, course.chunk_max = CPU_RUN_ROWS;
+        float *expected = cpu_run_logits(model, &features[i], course);
+        course.share = true, course.chunk_max = 4;
+        float *found = cpu_run_logits(model, &features[i], course);
+        size_t start = 0;
+        for (int s = 0; s < course.sequence_count; start += (size_t)course.lengths[s++] * vocab)
+            cr_expect(memcmp(found + start + (size_t)common * vocab,
+                             expected + start + (size_t)common * vocab,
+                             (size_t)(course.lengths[s] - common) * vocab * sizeof *found) == 0,
+                      "features %d, sequence %d differs", i, s);
+        free(expected);
+        free(found);
+    }
+    random_model_destroy(model);
+}
+
+Test(backend_cpu, bits_do_not_depend_on_sharing_spans) {
+    struct random_model_shape shape = plain;
+    shape.layers = 1;
+    check_sharing(&shape, KV_BF16);
+    shape = everything;
+    shape.layers = 2, shape.window = 600;
+    check_sharing(&shape, KV_INT8);
+}
+
 /* What is foretold is what is taken: weights, scratch and a page of every group. */
 Test(backend_cpu, memory_is_foretold) {
     struct model *model = random_model_create(&everything, 3);

@@ -1,6 +1,6 @@
 /* Attention over pages: against sums in double, and the promise that a row's bits depend on its own
  * position only: whatever the chunking, the page numbers, the rubbish in unused pages and behind
- * the last token, and whether spans are tasks of their own. */
+ * the last token, and whether spans are tasks of their own or attended with other blocks. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -45,12 +45,18 @@ static void free_scene(struct scene *scene) {
     free(scene->values);
 }
 
+enum cut {
+    CUT_NOWHERE,
+    CUT_SPANS, /* every span a task of its own */
+    CUT_SHARED /* positions are blocks of their own that share the spans before them */
+};
+
 /* How a scene is computed. */
 struct course {
     const struct kernels *kernels;
-    uint64_t seed;    /* of page numbers and chunks */
-    int chunk_max;    /* rows of a chunk, at most; chosen at random */
-    bool split_spans; /* every span a task of its own */
+    uint64_t seed; /* of page numbers and chunks */
+    int chunk_max; /* rows of a chunk, at most; chosen at random */
+    enum cut cut;
 };
 
 struct pages {
@@ -92,12 +98,8 @@ static void write_tokens(const struct scene *scene, const struct pages *pages, i
     }
 }
 
-static void attend(const struct attention_view *view, const struct attention_queries *queries,
-                   bool split_spans, void *scratch) {
-    if (!split_spans) {
-        attention_block_run(view, queries, scratch);
-        return;
-    }
+static void attend_spans(const struct attention_view *view, const struct attention_queries *queries,
+                         void *scratch) {
     struct attention_spans spans = attention_block_spans(view, queries);
     size_t bytes =
         attention_block_state_bytes(view->head_dim, queries->position_count * view->group);
@@ -107,6 +109,48 @@ static void attend(const struct attention_view *view, const struct attention_que
                                  states + (size_t)i * bytes / sizeof(float), scratch);
     attention_block_merge(view, queries, states);
     free(states);
+}
+
+/* Blocks of one and two positions by turns. */
+static int cut_blocks(const struct attention_queries *queries, struct attention_queries *blocks) {
+    int count = 0;
+    for (int first = 0; first < queries->position_count; count++) {
+        struct attention_queries *block = &blocks[count];
+        *block = *queries;
+        block->in += (size_t)first * queries->in_stride;
+        block->out += (size_t)first * queries->out_stride;
+        block->position_first += first;
+        block->position_count = count % 2 > 0 && first + 2 <= queries->position_count ? 2 : 1;
+        first += block->position_count;
+    }
+    return count;
+}
+
+static void attend_shared(const struct attention_view *view,
+                          const struct attention_queries *queries, void *scratch) {
+    struct attention_queries blocks[ATTENTION_BLOCK_ROWS];
+    float *states[ATTENTION_BLOCK_ROWS];
+    int count = cut_blocks(queries, blocks);
+    for (int i = 0; i < count; i++)
+        states[i] = aligned_alloc(64, attention_block_state_bytes(
+                                          view->head_dim, blocks[i].position_count * view->group));
+    struct attention_shared shared = {blocks, states, count,
+                                      queries->position_first / ATTENTION_SPAN_TOKENS};
+    attention_block_run_shared(view, &shared, scratch);
+    for (int i = 0; i < count; i++) {
+        attention_block_continue(view, &blocks[i], shared.span_count, states[i], scratch);
+        free(states[i]);
+    }
+}
+
+static void attend(const struct attention_view *view, const struct attention_queries *queries,
+                   enum cut cut, void *scratch) {
+    if (cut == CUT_SPANS)
+        attend_spans(view, queries, scratch);
+    else if (cut == CUT_SHARED && view->window == 0)
+        attend_shared(view, queries, scratch);
+    else
+        attention_block_run(view, queries, scratch);
 }
 
 /* Writes and attends in chunks as a run of steps would; returns [tokens][group][head_dim]. */
@@ -139,7 +183,7 @@ static float *compute(const struct scene *scene, struct course course) {
                                             .out_stride = row,
                                             .position_first = first,
                                             .position_count = count};
-        attend(&view, &queries, course.split_spans, scratch);
+        attend(&view, &queries, course.cut, scratch);
         first += count;
     }
     free(pages.bytes);
@@ -219,14 +263,14 @@ static void check_scene(struct scene scene) {
     fill_scene(&scene, 7);
     size_t bytes = (size_t)scene.token_count * scene.group * scene.head_dim * sizeof(float);
     for (int i = 0; i < count; i++) {
-        float *once = compute(&scene, (struct course){&kernels[i], 1, 1000, false});
+        float *once = compute(&scene, (struct course){&kernels[i], 1, 1000, CUT_NOWHERE});
         double off = distance(&scene, once);
         cr_expect(off < tolerance(&scene, &kernels[i]), "%s: off by %g", kernels[i].attention->name,
                   off);
-        struct course others[] = {{&kernels[i], 2, 1, false},
-                                  {&kernels[i], 3, 9, false},
-                                  {&kernels[i], 4, 1000, true},
-                                  {&kernels[i], 5, 5, true}};
+        struct course others[] = {
+            {&kernels[i], 2, 1, CUT_NOWHERE},   {&kernels[i], 3, 9, CUT_NOWHERE},
+            {&kernels[i], 4, 1000, CUT_SPANS},  {&kernels[i], 5, 5, CUT_SPANS},
+            {&kernels[i], 6, 1000, CUT_SHARED}, {&kernels[i], 7, 6, CUT_SHARED}};
         for (size_t j = 0; j < sizeof others / sizeof others[0]; j++) {
             float *again = compute(&scene, others[j]);
             cr_expect(memcmp(once, again, bytes) == 0, "%s: course %zu differs",
@@ -297,7 +341,7 @@ Test(attention_block, not_a_number_shows) {
         scene.keys[70 * 32 + 5] = NAN;
         scene.values[75 * 32 + 6] = INFINITY;
         for (int i = 0; i < count; i++) {
-            float *out = compute(&scene, (struct course){&kernels[i], 1, 4, false});
+            float *out = compute(&scene, (struct course){&kernels[i], 1, 4, CUT_NOWHERE});
             cr_expect(isfinite(out[69 * 32]) && isfinite(out[69 * 32 + 6]), "%s: leaks",
                       kernels[i].attention->name);
             cr_expect(isnan(out[70 * 32]), "%s: key", kernels[i].attention->name);

@@ -105,7 +105,7 @@ static void detect(struct cpu_features *features) {
     /* On every Intel CPU measured so far the instruction is slower than fp32 FMA. */
     features->avx512_bf16_fast = features->avx512_bf16 && is_amd();
     bool tiles = bit(wide.edx, AMX_TILE) && state_is_saved(saved, XSTATE_AMX) && tile_permission();
-    features->amx_bf16 = tiles && bit(wide.edx, AMX_BF16);
+    features->amx_bf16 = tiles && bit(wide.edx, AMX_BF16) && features->avx512_bf16;
     features->amx_int8 = tiles && bit(wide.edx, AMX_INT8);
 }
 #else

@@ -15,7 +15,7 @@ struct cpu_features {
     bool avx512_vnni;
     bool avx512_bf16;
     bool avx512_bf16_fast; /* VDPBF16PS beats fp32 FMA: AMD since Zen 4, no Intel so far */
-    bool amx_bf16;         /* and the permission to use tile data was granted */
+    bool amx_bf16;         /* with avx512_bf16, and the permission to use tile data was granted */
     bool amx_int8;
     char model_name[64]; /* the CPU's own brand text */
 };

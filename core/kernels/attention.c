@@ -2,9 +2,12 @@
 #include "core/kernels/kernels_variants.h"
 
 static const struct attention_kernels *const variants[] = {
+#if defined(__x86_64__)
+    &attention_amx,
     &attention_avx512bf16,
     &attention_avx512,
     &attention_avx2,
+#endif
     &attention_scalar,
 };
 

@@ -159,6 +159,7 @@ const struct attention_kernels attention_avx2 = {
     .name = "avx2",
     .unit = UNIT_F32,
     .available = available,
+    .sub_rows = 24,
     .convert_query = convert_query,
     .multiply_pairs = multiply_pairs,
     .softmax_page = softmax_page,

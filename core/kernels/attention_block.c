@@ -10,7 +10,7 @@
 #include "core/kernels/math_scalar.h"
 
 enum {
-    SUB_ROWS = 24,
+    SUB_ROWS_MAX = 32, /* of any variant */
     SPAN_PAGES = ATTENTION_SPAN_TOKENS / PANEL_COLUMNS,
     STATE_TAIL = 16, /* floats behind a state's output: maximum, sum, padding */
 };
@@ -35,12 +35,12 @@ struct scratch {
     char *queries; /* [rows][dim] in unit format */
     size_t query_stride;
     float *merged;        /* [rows] states */
-    float *span;          /* [SUB_ROWS] states */
-    float *scores;        /* [SUB_ROWS][64] */
-    float *probabilities; /* [SUB_ROWS][64], unit format */
-    float *row_max;       /* [SUB_ROWS] */
-    float *row_sum;       /* [SUB_ROWS][SOFTMAX_LANES] */
-    float *factors;       /* [SUB_ROWS] */
+    float *span;          /* [sub rows] states */
+    float *scores;        /* [sub rows][64] */
+    float *probabilities; /* [sub rows][64], unit format */
+    float *row_max;       /* [sub rows] */
+    float *row_sum;       /* [sub rows][SOFTMAX_LANES] */
+    float *factors;       /* [sub rows] */
     uint16_t *expanded;   /* [SPAN_PAGES][2] panels of int8 pages; nothing for bf16 pages */
     size_t expanded_stride;
     const uint16_t *keys[SPAN_PAGES]; /* the span's panels, found when first needed */
@@ -57,12 +57,13 @@ static size_t lay_out(enum attention_page_type type, int head_dim, int group, ch
                       struct scratch *scratch) {
     int row_count = attention_block_positions(group) * group;
     size_t used = 0, dim = (size_t)attention_page_dim(head_dim);
-    size_t sub = SUB_ROWS * sizeof(float);
+    size_t sub = SUB_ROWS_MAX * sizeof(float);
     scratch->query_stride = dim * sizeof(float);
     scratch->queries = memory + take(&used, (size_t)row_count * scratch->query_stride);
     scratch->merged =
         (void *)(memory + take(&used, attention_block_state_bytes(head_dim, row_count)));
-    scratch->span = (void *)(memory + take(&used, attention_block_state_bytes(head_dim, SUB_ROWS)));
+    scratch->span =
+        (void *)(memory + take(&used, attention_block_state_bytes(head_dim, SUB_ROWS_MAX)));
     scratch->scores = (void *)(memory + take(&used, sub * PANEL_COLUMNS));
     scratch->probabilities = (void *)(memory + take(&used, sub * PANEL_COLUMNS));
     scratch->row_max = (void *)(memory + take(&used, sub));
@@ -134,12 +135,18 @@ static void mask_rows(const struct attention_view *view, const struct attention_
                  scores + (r - rows.first) * PANEL_COLUMNS);
 }
 
+static int sub_rows(const struct attention_view *view) {
+    int rows = view->kernels->attention->sub_rows;
+    assert(rows > 0 && rows <= SUB_ROWS_MAX);
+    return rows;
+}
+
 /* Where panel `number` of the span, 2 a page, is expanded. A single sub-block uses each panel once,
  * so that one place, always the same, keeps it in the first-level cache. */
 static uint16_t *expansion_place(const struct attention_view *view,
                                  const struct attention_queries *queries,
                                  const struct scratch *scratch, int number) {
-    bool reused = queries->position_count * view->group > SUB_ROWS;
+    bool reused = queries->position_count * view->group > sub_rows(view);
     return scratch->expanded + (reused ? (size_t)number : 0) * scratch->expanded_stride;
 }
 
@@ -181,7 +188,7 @@ enum { PREFETCH_QUARTERS = 4 };
 static void prefetch_quarter(const struct attention_view *view,
                              const struct attention_queries *queries, int page, size_t quarter) {
     int last = (queries->position_first + queries->position_count - 1) / PANEL_COLUMNS;
-    if (page > last || queries->position_count * view->group > SUB_ROWS)
+    if (page > last || queries->position_count * view->group > sub_rows(view))
         return;
     size_t count = attention_page_bytes(view->page_type, view->head_dim) / PREFETCH_QUARTERS;
     const char *bytes =
@@ -301,8 +308,8 @@ struct attention_spans attention_block_spans(const struct attention_view *view,
     return (struct attention_spans){first, last - first + 1};
 }
 
-static struct rows sub_block(int first, int row_count) {
-    return (struct rows){first, clamp(first + SUB_ROWS, 0, row_count)};
+static struct rows sub_block(const struct attention_view *view, int first, int row_count) {
+    return (struct rows){first, clamp(first + sub_rows(view), 0, row_count)};
 }
 
 /* Spans [first, end) of the converted queries, merged into scratch->merged. */
@@ -313,8 +320,8 @@ static void walk_spans(const struct attention_view *view, const struct attention
     size_t stride = state_stride(view->head_dim);
     for (int span = span_first; span < span_end; span++) {
         forget_panels(scratch);
-        for (int first = 0; first < row_count; first += SUB_ROWS) {
-            struct rows sub = sub_block(first, row_count);
+        for (int first = 0; first < row_count; first += sub_rows(view)) {
+            struct rows sub = sub_block(view, first, row_count);
             attend_span(view, queries, scratch, sub, span, scratch->span);
             for (int r = sub.first; r < sub.end; r++)
                 merge_row(view->kernels->attention, scratch->merged + (size_t)r * stride,
@@ -386,8 +393,8 @@ void attention_block_run_span(const struct attention_view *view,
     lay_out(view->page_type, view->head_dim, view->group, memory, &scratch);
     convert_queries(view, queries, &scratch, 0);
     forget_panels(&scratch);
-    for (int first = 0; first < row_count; first += SUB_ROWS)
-        attend_span(view, queries, &scratch, sub_block(first, row_count), span,
+    for (int first = 0; first < row_count; first += sub_rows(view))
+        attend_span(view, queries, &scratch, sub_block(view, first, row_count), span,
                     states + (size_t)first * stride);
 }
 

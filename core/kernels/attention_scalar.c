@@ -96,6 +96,7 @@ const struct attention_kernels attention_scalar = {
     .name = "scalar",
     .unit = UNIT_F32,
     .available = available,
+    .sub_rows = 24,
     .convert_query = convert_query,
     .multiply_pairs = multiply_pairs,
     .softmax_page = softmax_page,

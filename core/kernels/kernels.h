@@ -1,15 +1,15 @@
 /* The table of compute kernels: one small struct of functions an op, several variants each (scalar,
- * avx2, avx512, avx512bf16), listed best first in <op>.c; kernels.c takes the first whose needs the
- * CPU meets. The rows themselves are declared in kernels_variants.h. The scalar file is the
- * specification. Kernels take raw pointers and sizes; they allocate nothing, start no threads and
- * cannot fail.
+ * avx2, avx512, avx512bf16, amx), listed best first in <op>.c; kernels.c takes the first whose
+ * needs the CPU meets. The rows themselves are declared in kernels_variants.h. The scalar file is
+ * the specification. Kernels take raw pointers and sizes; they allocate nothing, start no threads
+ * and cannot fail.
  *
  * Unit: the number format that matmul inputs are rounded to before the products: fp32, or bf16
  * pairs with fp32 sums. It is fixed by CPU features alone and is part of a row's `numerics`.
  *
  * Fixed order of sums: every output element is one fp32 accumulator over ascending k (bf16:
- * ascending pairs), whatever the number of rows, the blocking or the thread. Therefore a row's bits
- * never depend on its neighbours. */
+ * ascending pairs; tiles: steps of 32 inputs from the first on), whatever the number of rows, the
+ * blocking or the thread. Therefore a row's bits never depend on its neighbours. */
 #ifndef CORE_KERNELS_KERNELS_H
 #define CORE_KERNELS_KERNELS_H
 
@@ -61,7 +61,12 @@ struct linear_kernels {
     void (*multiply_few)(const struct tile *tile, int block, const void *rows, size_t row_stride,
                          int row_count, float *out, size_t out_stride);
 
-    int chunk; /* inputs to unpack at a time for many rows: the panel fits the L2 cache */
+    /* Gives back what the products keep in the processor, before the thread sleeps; may be called
+     * at any time. NULL: they keep nothing. */
+    void (*release)(void);
+
+    int k_step; /* multiply may be cut at multiples of it without changing a bit */
+    int chunk;  /* inputs to unpack at a time for many rows: the panel fits the L2 cache */
 
     /* Ceilings of this instruction set: products in registers only, and reading alone. */
     uint64_t (*spin)(int rounds, float *sink);              /* returns the FLOPs done */
@@ -79,6 +84,8 @@ struct attention_kernels {
     const char *name;
     enum unit unit; /* equals the linear kernels' unit */
     bool (*available)(const struct cpu_features *features);
+
+    int sub_rows; /* to attend at a time: what their products are best at */
 
     /* out[i] = in[i] × factor, rounded to the unit's format; any count. */
     void (*convert_query)(const float *in, int count, float factor, void *out);

@@ -9,11 +9,13 @@ extern const struct linear_kernels linear_scalar;
 extern const struct linear_kernels linear_avx2;
 extern const struct linear_kernels linear_avx512;
 extern const struct linear_kernels linear_avx512bf16;
+extern const struct linear_kernels linear_amx;
 
 extern const struct attention_kernels attention_scalar;
 extern const struct attention_kernels attention_avx2;
 extern const struct attention_kernels attention_avx512;
 extern const struct attention_kernels attention_avx512bf16;
+extern const struct attention_kernels attention_amx;
 
 extern const struct elementwise_kernels elementwise_scalar;
 extern const struct elementwise_kernels elementwise_avx2;

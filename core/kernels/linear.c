@@ -17,9 +17,7 @@ enum {
 
 static const struct linear_kernels *const variants[] = {
 #if defined(__x86_64__)
-    &linear_avx512bf16,
-    &linear_avx512,
-    &linear_avx2,
+    &linear_amx,    &linear_avx512bf16, &linear_avx512, &linear_avx2,
 #endif
     &linear_scalar,
 };
@@ -98,6 +96,7 @@ void linear_multiply_block(const struct linear_kernels *kernels, const struct ti
         return;
     }
     int in = block->tile->in, chunk = linear_k_chunk(kernels, task->row_count);
+    assert(chunk % kernels->k_step == 0);
     for (int first = 0; first < in; first += chunk) {
         int count = in - first < chunk ? in - first : chunk, even = (count + 1) / 2 * 2;
         kernels->unpack_panel(block->tile, block->block, first, count, task->panel);

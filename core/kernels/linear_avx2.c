@@ -281,6 +281,7 @@ const struct linear_kernels linear_avx2 = {
     .convert_row = convert_row,
     .multiply = multiply,
     .unpack_panel = unpack_panel,
+    .k_step = 2,
     .chunk = 512,
     .spin = spin,
     .read = read_all,

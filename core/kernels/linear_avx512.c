@@ -91,6 +91,7 @@ const struct linear_kernels linear_avx512 = {
     .multiply = multiply,
     .unpack_panel = unpack_panel,
     .multiply_few = multiply_few,
+    .k_step = 2,
     .chunk = 1024,
     .spin = spin,
     .read = multiply_read,

@@ -1,22 +1,11 @@
 /* Linear kernels on AVX-512 with VDPBF16PS: inputs rounded to bf16, fp32 sums, twice the rate of
- * fp32 on Zen 4 and later. A bf16 panel is half the size and its order is that of the tiles, so a
- * pair of inputs × 64 columns is decoded, rounded and stored without a shuffle. */
-#include "core/kernels/multiply_avx512.h"
-
+ * fp32 on Zen 4 and later. */
 #include "core/kernels/kernels_variants.h"
+#include "core/kernels/multiply_avx512.h"
+#include "core/kernels/panel_bf16_avx512.h"
 
 static bool available(const struct cpu_features *features) {
     return features->avx512 && features->avx512_bf16 && features->avx512_bf16_fast;
-}
-
-static void convert_row(const float *in, int count, void *out) {
-    uint16_t *halves = out;
-    for (int i = 0; i < count; i += TILE_LANES) {
-        int rest = count - i;
-        __mmask16 mask = (__mmask16)(rest < TILE_LANES ? (1u << rest) - 1 : 0xffffu);
-        __m256bh rounded = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, in + i));
-        _mm256_mask_storeu_epi16(halves + i, mask, (__m256i)rounded);
-    }
 }
 
 ALWAYS_INLINE __m512 product(__m512 sum, __m512i row, __m512i panel) {
@@ -37,34 +26,11 @@ static void multiply(const void *rows, size_t row_stride, int row_count, const v
                    column_count, accumulate, run);
 }
 
-/* Four vectors of 16 columns × a pair. */
-ALWAYS_INLINE __m512i rounded(const __m512 *values, int i) {
-    return (__m512i)_mm512_cvtne2ps_pbh(values[2 * i + 1], values[2 * i]);
-}
-
-ALWAYS_INLINE void store_pair(void *sink, const __m512 *values) {
-    uint8_t **panel = sink;
-    UNROLL(4)
-    for (int i = 0; i < 4; i++)
-        _mm512_storeu_si512(*panel + 64 * i, rounded(values, i));
-    *panel += 256;
-}
-
-static void unpack_panel(const struct tile *tile, int block, int k_first, int k_count,
-                         void *panel) {
-    uint8_t *next = panel;
-    if (tile->format->kind == TILE_BF16)
-        memcpy(panel, tile_chunk(tile, block, k_first),
-               ((size_t)k_count + 1) / 2 * tile->chunk_bytes);
-    else
-        unpack_tile(tile, block, k_first, k_count, &next, store_pair);
-}
-
 ALWAYS_INLINE void take_pair(struct multiply_few *few, const __m512 *values, int row_count) {
     __m512i columns[MULTIPLY_VECTORS];
     UNROLL(4)
     for (int i = 0; i < MULTIPLY_VECTORS; i++)
-        columns[i] = rounded(values, i);
+        columns[i] = panel_bf16_rounded(values, i);
     UNROLL(4)
     for (int r = 0; r < row_count; r++) {
         __m512i row = multiply_broadcast(few->rows + (size_t)r * few->row_stride);
@@ -85,10 +51,11 @@ const struct linear_kernels linear_avx512bf16 = {
     .name = "avx512-bf16",
     .unit = UNIT_BF16,
     .available = available,
-    .convert_row = convert_row,
+    .convert_row = panel_bf16_convert_row,
     .multiply = multiply,
-    .unpack_panel = unpack_panel,
+    .unpack_panel = panel_bf16_unpack,
     .multiply_few = multiply_few,
+    .k_step = 2,
     .chunk = 2048,
     .spin = spin,
     .read = multiply_read,

@@ -195,6 +195,7 @@ const struct linear_kernels linear_scalar = {
     .convert_row = convert_row,
     .multiply = multiply,
     .unpack_panel = unpack_panel,
+    .k_step = 2,
     .chunk = 256,
     .spin = spin,
     .read = read_all,

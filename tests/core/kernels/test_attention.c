@@ -10,12 +10,13 @@
 #include "core/kernels/kernels.h"
 #include "core/weights/quant_type.h"
 #include "tests/support/guard_pages.h"
+#include "tests/support/kernel_variants.h"
 #include "tests/support/random_tensor.h"
 
 static const struct attention_kernels *variant(size_t index) {
     struct cpu_features features = cpu_features_detect();
     features.avx512_bf16_fast = features.avx512_bf16;
-    const struct attention_kernels *kernels = attention_variant_at(index);
+    const struct attention_kernels *kernels = kernel_variants_attention_at(index);
     return kernels->available(&features) ? kernels : NULL;
 }
 
@@ -68,11 +69,12 @@ static void check_product(const struct attention_kernels *kernels, int rows, int
 }
 
 Test(attention, products) {
-    for (size_t v = 0; v < attention_variant_count(); v++) {
+    for (size_t v = 0; v < kernel_variants_attention_count(); v++) {
         if (variant(v) == NULL)
             continue;
-        for (int rows = 1; rows <= 13; rows++)
+        for (int rows = 1; rows <= 50; rows += rows < 13 ? 1 : 3)
             check_product(variant(v), rows, 64, 64, 64, rows % 2 == 0);
+        check_product(variant(v), 33, 80, 64, 64, false);
         check_product(variant(v), 7, 2, 16, 16, false);
         check_product(variant(v), 5, 64, 48, 64, true);
         check_product(variant(v), 24, 64, 80, 80, true);
@@ -83,12 +85,12 @@ Test(attention, products) {
 
 /* A row's products do not depend on the rows beside it, nor on how many columns are asked for. */
 Test(attention, products_of_a_row_alone_are_the_same) {
-    enum { ROWS = 11, K = 64, COLUMNS = 80 };
+    enum { ROWS = 45, K = 80, COLUMNS = 80 };
     uint64_t seed = 5;
     static uint16_t panel[K * COLUMNS];
     for (size_t i = 0; i < K * COLUMNS; i++)
         panel[i] = quant_type_f32_to_bf16(random_tensor_float(&seed));
-    for (size_t v = 0; v < attention_variant_count(); v++) {
+    for (size_t v = 0; v < kernel_variants_attention_count(); v++) {
         const struct attention_kernels *kernels = variant(v);
         if (kernels == NULL)
             continue;
@@ -112,7 +114,7 @@ Test(attention, products_of_a_row_alone_are_the_same) {
 
 Test(attention, softmax_page) {
     enum { ROWS = 3 };
-    for (size_t v = 0; v < attention_variant_count(); v++) {
+    for (size_t v = 0; v < kernel_variants_attention_count(); v++) {
         const struct attention_kernels *kernels = variant(v);
         if (kernels == NULL)
             continue;
@@ -151,7 +153,7 @@ Test(attention, softmax_page) {
 }
 
 Test(attention, softmax_of_whole_numbers_is_exact) {
-    for (size_t v = 0; v < attention_variant_count(); v++) {
+    for (size_t v = 0; v < kernel_variants_attention_count(); v++) {
         const struct attention_kernels *kernels = variant(v);
         if (kernels == NULL)
             continue;
@@ -166,7 +168,7 @@ Test(attention, softmax_of_whole_numbers_is_exact) {
 }
 
 Test(attention, scaling_and_blending_rows) {
-    for (size_t v = 0; v < attention_variant_count(); v++) {
+    for (size_t v = 0; v < kernel_variants_attention_count(); v++) {
         const struct attention_kernels *kernels = variant(v);
         for (int count = 1; kernels != NULL && count < 40; count++) {
             struct guard_pages a = guard_pages_create((size_t)count * sizeof(float));
@@ -185,7 +187,7 @@ Test(attention, scaling_and_blending_rows) {
 }
 
 Test(attention, convert_query_rounds_the_scaled_value) {
-    for (size_t v = 0; v < attention_variant_count(); v++) {
+    for (size_t v = 0; v < kernel_variants_attention_count(); v++) {
         const struct attention_kernels *kernels = variant(v);
         for (int count = 1; kernels != NULL && count < 40; count++) {
             struct guard_pages in = guard_pages_create((size_t)count * sizeof(float));
@@ -215,7 +217,7 @@ Test(attention, expansion_of_int8) {
     for (int i = 0; i < PANEL_COLUMNS; i++)
         scales[i] = i == 20 ? NAN : 0.01f * fabsf(random_tensor_float(&seed));
     for (int values = 0; values < 2; values++)
-        for (size_t v = attention_variant_count(); v-- > 0;) {
+        for (size_t v = kernel_variants_attention_count(); v-- > 0;) {
             const struct attention_kernels *kernels = variant(v);
             if (kernels == NULL)
                 continue;
@@ -224,7 +226,7 @@ Test(attention, expansion_of_int8) {
                 kernels->expand_values(in, scales, DIM, out.bytes);
             else
                 kernels->expand_keys(in, scales, DIM, out.bytes);
-            if (v == attention_variant_count() - 1)
+            if (v == kernel_variants_attention_count() - 1)
                 memcpy(expected, out.bytes, sizeof expected);
             const uint16_t *found = out.bytes;
             for (int i = 0; i < COUNT; i++)

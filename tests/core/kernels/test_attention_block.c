@@ -8,6 +8,7 @@
 
 #include "core/base/cpu_features.h"
 #include "core/kernels/attention_block.h"
+#include "tests/support/kernel_variants.h"
 #include "tests/support/random_tensor.h"
 
 /* One sequence of one KV head. */
@@ -239,8 +240,8 @@ static double distance(const struct scene *scene, const float *out) {
 static int list_kernels(struct kernels kernels[8]) {
     struct cpu_features features = cpu_features_detect();
     int count = 0;
-    for (size_t i = 0; i < attention_variant_count(); i++) {
-        const struct attention_kernels *variant = attention_variant_at(i);
+    for (size_t i = 0; i < kernel_variants_attention_count(); i++) {
+        const struct attention_kernels *variant = kernel_variants_attention_at(i);
         features.avx512_bf16_fast = features.avx512_bf16;
         if (!variant->available(&features))
             continue;

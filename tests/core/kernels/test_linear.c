@@ -1,6 +1,6 @@
-/* Linear kernels: every variant this CPU has against sums in double, the bit-for-bit promises (row
- * count, chunks of k, AVX2 and AVX-512 alike), and the edges: odd sizes right before guard pages,
- * columns that must not be touched. */
+/* Linear kernels: every variant this CPU has, AMX emulated at least, against sums in double, the
+ * bit-for-bit promises (row count, chunks of k, AVX2 and AVX-512 alike), and the edges: odd sizes
+ * right before guard pages, columns that must not be touched. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "core/kernels/kernels.h"
 #include "core/kernels/tile.h"
 #include "tests/support/guard_pages.h"
+#include "tests/support/kernel_variants.h"
 #include "tests/support/random_tensor.h"
 
 /* A product's operands in unit format, and the same as floats. */
@@ -112,17 +113,24 @@ static void check_against_double(const struct product *product, int columns, boo
 /* Calls `check` for every variant that runs here. */
 static void each_variant(void (*check)(const struct linear_kernels *kernels)) {
     struct cpu_features features = cpu_features_detect();
-    for (size_t v = 0; v < linear_variant_count(); v++)
-        if (linear_variant_at(v)->available(&features))
-            check(linear_variant_at(v));
+    features.avx512_bf16_fast = features.avx512_bf16;
+    for (size_t v = 0; v < kernel_variants_linear_count(); v++)
+        if (kernel_variants_linear_at(v)->available(&features))
+            check(kernel_variants_linear_at(v));
 }
 
+/* Every remainder of the register blocks of some variant. */
+enum { ROW_COUNTS = 21 };
+static const int row_counts[ROW_COUNTS] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
+                                           12, 13, 14, 16, 17, 31, 32, 33, 48, 65};
+
 static void check_shapes(const struct linear_kernels *kernels) {
-    static const int depths[] = {1, 2, 3, 8, 30, 66};
+    static const int depths[] = {1, 2, 3, 8, 30, 32, 66};
     static const int columns[] = {16, 32, 48, 64, 80, 128};
     for (size_t d = 0; d < sizeof depths / sizeof depths[0]; d++)
         for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
-            for (int rows = 1; rows <= 14; rows++) {
+            for (int i = 0; i < ROW_COUNTS; i++) {
+                int rows = row_counts[i];
                 int k = depths[d];
                 if (kernels->unit == UNIT_BF16)
                     k += k % 2;
@@ -139,7 +147,7 @@ Test(linear, products_agree_with_double_at_every_edge) {
 }
 
 static void check_row_counts(const struct linear_kernels *kernels) {
-    enum { ROWS = 40, COLUMNS = 64 };
+    enum { ROWS = 70, COLUMNS = 80 };
     static float alone[ROWS][COLUMNS], together[ROWS][COLUMNS];
     struct product product = make_product(kernels, ROWS, 70, COLUMNS, 11);
     for (int r = 0; r < ROWS; r++)
@@ -163,7 +171,7 @@ static void check_k_chunks(const struct linear_kernels *kernels) {
     struct product product = make_product(kernels, ROWS, K, COLUMNS, 12);
     size_t element = product.row_stride / K;
     run(&product, 0, ROWS, COLUMNS, whole[0], COLUMNS, false);
-    for (int piece = 2; piece <= 64; piece += 6) {
+    for (int piece = kernels->k_step; piece < K; piece += kernels->k_step) {
         for (int first = 0; first < K; first += piece) {
             int count = K - first < piece ? K - first : piece;
             kernels->multiply((const char *)product.row_pages.bytes + first * element,
@@ -318,8 +326,8 @@ static void check_matmul(const struct linear_kernels *kernels, const struct quan
 /* Every type, by every path that linear_multiply_block has: few rows, one pass, chunks; edges too.
  */
 static void check_paths(const struct linear_kernels *kernels) {
-    enum { ROWS = 20, OUT = 70, STRIDE = 73 };
-    static const int counts[] = {1, 2, 3, 4, 5, 7, 12, 13, 20};
+    enum { ROWS = 35, OUT = 70, STRIDE = 73 };
+    static const int counts[] = {1, 2, 3, 4, 5, 7, 12, 13, 20, 35};
     static float all[ROWS][STRIDE], some[ROWS][STRIDE];
     for (size_t t = 0; t < quant_type_count(); t++) {
         struct matmul m = make_matmul(kernels, quant_type_at(t), 768, OUT, ROWS);
@@ -351,6 +359,23 @@ static void check_blocks(const struct linear_kernels *kernels) {
 
 Test(linear, blocks_write_their_own_columns_and_nothing_else) {
     each_variant(check_blocks);
+}
+
+static void check_release(const struct linear_kernels *kernels) {
+    static float before[40][64], after[40][64];
+    struct product product = make_product(kernels, 40, 70, 64, 14);
+    if (kernels->release != NULL)
+        kernels->release();
+    run(&product, 0, 40, 64, before[0], 64, false);
+    for (int i = 0; kernels->release != NULL && i < 2; i++)
+        kernels->release();
+    run(&product, 0, 40, 64, after[0], 64, false);
+    cr_expect_eq(memcmp(before, after, sizeof before), 0, "%s", kernels->name);
+    destroy_product(&product);
+}
+
+Test(linear, a_thread_may_give_the_unit_back_at_any_time) {
+    each_variant(check_release);
 }
 
 static void check_ceilings(const struct linear_kernels *kernels) {

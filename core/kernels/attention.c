@@ -3,10 +3,7 @@
 
 static const struct attention_kernels *const variants[] = {
 #if defined(__x86_64__)
-    &attention_amx,
-    &attention_avx512bf16,
-    &attention_avx512,
-    &attention_avx2,
+    &attention_amx,    &attention_avx512bf16, &attention_avx512, &attention_avx2,
 #endif
     &attention_scalar,
 };

@@ -51,6 +51,7 @@ struct thread_pool {
     int thread_count;
     int64_t spin_ns;
     struct worker *workers; /* [thread_count - 1], worker 1 first */
+    void (*_Atomic before_sleep)(void);
 
     _Alignas(CACHE_LINE) atomic_int unclaimed;
     _Alignas(CACHE_LINE) atomic_int unfinished; /* futex word of the caller */
@@ -122,9 +123,16 @@ static void finish_tasks(struct thread_pool *pool, int done) {
         futex_wake(&pool->unfinished, 1);
 }
 
+static void call_before_sleep(struct thread_pool *pool) {
+    void (*function)(void) = atomic_load(&pool->before_sleep);
+    if (function)
+        function();
+}
+
 /* Returns the number of the section that ended the wait. */
 static int wait_for_section(struct thread_pool *pool, int seen) {
     if (!spin_while(&pool->section, seen, true, pool->spin_ns)) {
+        call_before_sleep(pool);
         atomic_fetch_add(&pool->sleepers, 1);
         while (atomic_load(&pool->section) == seen)
             futex_wait(&pool->section, seen);
@@ -136,6 +144,7 @@ static int wait_for_section(struct thread_pool *pool, int seen) {
 static void wait_for_finish(struct thread_pool *pool) {
     if (spin_while(&pool->unfinished, 0, false, pool->spin_ns))
         return;
+    call_before_sleep(pool);
     atomic_store(&pool->caller_sleeps, 1);
     for (int left; (left = atomic_load(&pool->unfinished)) != 0;)
         futex_wait(&pool->unfinished, left);
@@ -260,6 +269,10 @@ void thread_pool_run(struct thread_pool *pool, int task_count,
     announce_section(pool, task_count - 1);
     finish_tasks(pool, run_tasks(pool, 0));
     wait_for_finish(pool);
+}
+
+void thread_pool_before_sleep(struct thread_pool *pool, void (*function)(void)) {
+    atomic_store(&pool->before_sleep, function);
 }
 
 void thread_pool_set_float_mode(void) {

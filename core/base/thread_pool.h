@@ -28,6 +28,10 @@ void thread_pool_run(struct thread_pool *pool, int task_count,
                      void (*function)(void *context, int task_index, int worker_index),
                      void *context);
 
+/* From now on a thread of the pool, the caller too, calls `function` before it sleeps for want of
+ * work; NULL: no more. Not while a section runs. */
+void thread_pool_before_sleep(struct thread_pool *pool, void (*function)(void));
+
 /* Flush denormals to zero in the calling thread. */
 void thread_pool_set_float_mode(void);
 

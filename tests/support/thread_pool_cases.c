@@ -73,6 +73,45 @@ static void count_late(void *context, int task_index, int worker_index) {
     count_run(context, task_index, worker_index);
 }
 
+static atomic_int sleeping_threads;
+static _Thread_local bool called;
+
+static void count_thread(void) {
+    if (!called)
+        atomic_fetch_add(&sleeping_threads, 1);
+    called = true;
+}
+
+static int wait_for_count(int wanted) {
+    for (int i = 0; i < 20000 && atomic_load(&sleeping_threads) < wanted; i++)
+        idle_us(100);
+    return atomic_load(&sleeping_threads);
+}
+
+/* The workers, which may be asleep already, are woken by a section and fall asleep again; so does
+ * the caller when they take long. Nobody calls what was taken back. */
+bool thread_pool_cases_called_before_sleep(int threads) {
+    struct thread_pool *pool;
+    struct section *section = calloc(1, sizeof *section);
+    bool good = section && thread_pool_create(threads, false, &pool, NULL) == STATUS_OK;
+    if (good) {
+        section->threads = threads;
+        atomic_store(&sleeping_threads, 0);
+        called = false;
+        thread_pool_before_sleep(pool, count_thread);
+        for (int i = 0; i < 50 && atomic_load(&sleeping_threads) < threads; i++)
+            thread_pool_run(pool, threads, count_late, section);
+        good = wait_for_count(threads) == threads;
+        thread_pool_before_sleep(pool, NULL);
+        called = false;
+        thread_pool_run(pool, threads, count_late, section);
+        good = atomic_load(&sleeping_threads) == threads && good;
+        thread_pool_destroy(pool);
+    }
+    free(section);
+    return good;
+}
+
 bool thread_pool_cases_caller_is_woken(int threads, int sections) {
     struct thread_pool *pool;
     struct section *section = calloc(1, sizeof *section);

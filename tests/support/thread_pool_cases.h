@@ -15,6 +15,9 @@ bool thread_pool_cases_sleep_and_wake(int threads, int sections);
 /* As above with workers that take long, so that the caller falls asleep and is woken. */
 bool thread_pool_cases_caller_is_woken(int threads, int sections);
 
+/* Every thread that sleeps has called what it was told to call before; false when not. */
+bool thread_pool_cases_called_before_sleep(int threads);
+
 /* Plain (non-atomic) writes of a section are seen by the next one, whoever runs it. */
 bool thread_pool_cases_writes_are_seen(int threads, int sections);
 

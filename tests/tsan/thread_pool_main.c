@@ -19,6 +19,9 @@ int main(void) {
             report("sleep_and_wake", threads, thread_pool_cases_sleep_and_wake(threads, 100));
         failures +=
             report("caller_is_woken", threads, thread_pool_cases_caller_is_woken(threads, 50));
+        if (threads > 1)
+            failures += report("called_before_sleep", threads,
+                               thread_pool_cases_called_before_sleep(threads));
         failures +=
             report("writes_are_seen", threads, thread_pool_cases_writes_are_seen(threads, 300));
         failures +=

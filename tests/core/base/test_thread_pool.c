@@ -29,6 +29,11 @@ Test(thread_pool, a_sleeping_caller_is_woken, .timeout = 30) {
         cr_assert(thread_pool_cases_caller_is_woken(threads, 200), "%d threads", threads);
 }
 
+Test(thread_pool, a_thread_is_told_before_it_sleeps, .timeout = 30) {
+    for (int threads = 2; threads <= 8; threads += 3)
+        cr_assert(thread_pool_cases_called_before_sleep(threads), "%d threads", threads);
+}
+
 Test(thread_pool, a_section_sees_the_writes_of_the_one_before) {
     for (int threads = 1; threads <= 8; threads += 2)
         cr_assert(thread_pool_cases_writes_are_seen(threads, 1000), "%d threads", threads);

@@ -25,9 +25,14 @@ static enum status begin_step(struct backend *backend, const struct step_plan *p
     return STATUS_OK;
 }
 
+/* What the kernels keep in the processor the workers give back before they sleep; the caller goes
+ * on to other work. */
 static enum status end_step(struct backend *backend, struct error *error) {
     (void)error;
-    backend_cpu_of(backend)->plan = NULL;
+    struct backend_cpu *cpu = backend_cpu_of(backend);
+    cpu->plan = NULL;
+    if (cpu->kernels.linear->release != NULL)
+        cpu->kernels.linear->release();
     return STATUS_OK;
 }
 
@@ -38,6 +43,7 @@ static const float *logits_view(const struct backend *backend) {
 
 static void destroy(struct backend *backend) {
     struct backend_cpu *cpu = backend_cpu_of(backend);
+    thread_pool_before_sleep(cpu->pool, NULL);
     backend_cpu_weights_release(cpu);
     backend_cpu_memory_release(cpu);
     free(cpu);
@@ -62,8 +68,8 @@ static const struct backend_ops ops = {
     .destroy = destroy,
 };
 
-enum status backend_cpu_create(struct thread_pool *pool, const struct cpu_features *features,
-                               struct backend **backend, struct error *error) {
+enum status backend_cpu_create_with(struct thread_pool *pool, const struct kernels *kernels,
+                                    struct backend **backend, struct error *error) {
     struct backend_cpu *cpu = calloc(1, sizeof *cpu);
     *backend = NULL;
     if (cpu == NULL)
@@ -71,7 +77,14 @@ enum status backend_cpu_create(struct thread_pool *pool, const struct cpu_featur
     cpu->base.ops = &ops;
     cpu->pool = pool;
     cpu->worker_count = thread_pool_count(pool);
-    cpu->kernels = kernels_select(features);
+    cpu->kernels = *kernels;
+    thread_pool_before_sleep(pool, kernels->linear->release);
     *backend = &cpu->base;
     return STATUS_OK;
+}
+
+enum status backend_cpu_create(struct thread_pool *pool, const struct cpu_features *features,
+                               struct backend **backend, struct error *error) {
+    struct kernels kernels = kernels_select(features);
+    return backend_cpu_create_with(pool, &kernels, backend, error);
 }

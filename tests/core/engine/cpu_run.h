@@ -53,8 +53,7 @@ static inline struct backend_limits cpu_run_limits(const struct model *model,
 }
 
 static inline void cpu_run_open(struct cpu_run *run, const struct model *model,
-                                const struct cpu_features *features,
-                                const struct cpu_course *course) {
+                                const struct kernels *kernels, const struct cpu_course *course) {
     struct error error = {0};
     struct backend_limits limits =
         cpu_run_limits(model, course->reference ? KV_F64 : course->kv_type);
@@ -63,7 +62,7 @@ static inline void cpu_run_open(struct cpu_run *run, const struct model *model,
     if (course->reference)
         cr_assert_eq(backend_reference_create(run->pool, &run->backend, &error), STATUS_OK);
     else
-        cr_assert_eq(backend_cpu_create(run->pool, features, &run->backend, &error), STATUS_OK);
+        cr_assert_eq(backend_cpu_create_with(run->pool, kernels, &run->backend, &error), STATUS_OK);
     cr_assert_eq(run->backend->ops->prepare(run->backend, model, &error), STATUS_OK, "%s",
                  error.text);
     cr_assert_eq(run->backend->ops->reserve(run->backend, &limits, &error), STATUS_OK, "%s",
@@ -160,10 +159,10 @@ static inline void cpu_run_fill(struct cpu_run_step *step, const struct model *m
 
 /* Logits of every position of all sequences, one after another: [sum of lengths][vocab]; zero where
  * a shared beginning was not computed again. */
-static inline float *cpu_run_logits(const struct model *model, const struct cpu_features *features,
+static inline float *cpu_run_logits(const struct model *model, const struct kernels *kernels,
                                     struct cpu_course course) {
     struct cpu_run run;
-    cpu_run_open(&run, model, features, &course);
+    cpu_run_open(&run, model, kernels, &course);
     int32_t pages[CPU_RUN_PAGES];
     int done[CPU_RUN_SEQUENCES] = {0}, starts[CPU_RUN_SEQUENCES], total = 0, left = 0;
     cpu_run_number_pages(pages, &course);

@@ -1,9 +1,11 @@
 /* The CPU backend: close to the float64 reference on every op and KV type, and to the bit the same
  * whatever the chunks, neighbours, page numbers, rubbish in pages and threads. */
 #include <math.h>
+#include <stdio.h>
 
 #include "core/kernels/kernels.h"
 #include "tests/core/engine/cpu_run.h"
+#include "tests/support/kernel_variants.h"
 
 static const struct random_model_shape plain = {.layers = 2,
                                                 .width = 64,
@@ -45,21 +47,33 @@ static const struct random_model_shape odd = {.layers = 1,
                                               .biases = true,
                                               .type = QUANT_F32};
 
-/* Features as they are and narrowed: every path this CPU can take. */
-enum { FEATURES_MAX = 4 };
+/* Every path this CPU can take: its best first, then AMX over emulated tiles, then narrower ones.
+ */
+enum { KERNELS_MAX = 5 };
 
-static int list_features(struct cpu_features features[FEATURES_MAX]) {
-    static const enum isa isas[] = {ISA_AMX, ISA_AVX2, ISA_SCALAR};
+static struct kernels narrowed(enum isa isa) {
+    struct cpu_features features = cpu_features_detect();
+    cpu_features_mask(&features, isa);
+    if (isa == ISA_AVX512)
+        features.avx512_bf16 = features.avx512_bf16_fast = false;
+    return kernels_select(&features);
+}
+
+static int list_kernels(struct kernels kernels[KERNELS_MAX]) {
+    static const enum isa isas[] = {ISA_AVX512, ISA_AVX2, ISA_SCALAR};
+    struct cpu_features features = cpu_features_detect();
+    struct kernels emulated = kernels_select(&features);
     int count = 0;
-    for (size_t i = 0; i < sizeof isas / sizeof isas[0]; i++) {
-        features[count] = cpu_features_detect();
-        if (isas[i] < cpu_features_best(&features[count]))
-            cpu_features_mask(&features[count], isas[i]);
-        count++;
-    }
-    features[count] = cpu_features_detect();
-    features[count].avx512_bf16 = features[count].avx512_bf16_fast = false;
-    return count + 1;
+    kernels[count++] = emulated;
+    emulated.linear = kernel_variants_linear_at(0);
+    emulated.attention = kernel_variants_attention_at(0);
+    snprintf(emulated.numerics, sizeof emulated.numerics, "cpu-%s", emulated.linear->name);
+    if (emulated.linear->available(&features))
+        kernels[count++] = emulated;
+    for (size_t i = 0; i < sizeof isas / sizeof isas[0]; i++)
+        if (isas[i] <= cpu_features_best(&features))
+            kernels[count++] = narrowed(isas[i]);
+    return count;
 }
 
 static int total_length(const struct cpu_course *course) {
@@ -81,8 +95,8 @@ static double distance(const float *found, const float *expected, size_t count) 
 /* Random weights make sharp scores, which magnify the rounding of keys. */
 static void check_accuracy(const struct random_model_shape *shape) {
     struct model *model = random_model_create(shape, 1);
-    struct cpu_features features[FEATURES_MAX];
-    int count = list_features(features);
+    struct kernels kernels[KERNELS_MAX];
+    int count = list_kernels(kernels);
     struct cpu_course course = {
         .sequence_count = 2, .lengths = {150, 40}, .chunk_max = 50, .threads = 2};
     size_t values = (size_t)total_length(&course) * (size_t)model->vocab_count;
@@ -92,13 +106,12 @@ static void check_accuracy(const struct random_model_shape *shape) {
     for (int i = 0; i < count; i++)
         for (int type = KV_BF16; type <= KV_INT8; type++) {
             course.kv_type = type;
-            float *found = cpu_run_logits(model, &features[i], course);
-            struct kernels kernels = kernels_select(&features[i]);
+            float *found = cpu_run_logits(model, &kernels[i], course);
             double off = distance(found, expected, values);
-            double allowed = type == KV_INT8                     ? 0.08
-                             : kernels.linear->unit == UNIT_BF16 ? 0.03
-                                                                 : 0.02;
-            cr_expect(off < allowed, "%s, %d wide, KV type %d: off by %g", kernels.numerics,
+            double allowed = type == KV_INT8                        ? 0.08
+                             : kernels[i].linear->unit == UNIT_BF16 ? 0.03
+                                                                    : 0.02;
+            cr_expect(off < allowed, "%s, %d wide, KV type %d: off by %g", kernels[i].numerics,
                       shape->width, type, off);
             free(found);
         }
@@ -123,7 +136,7 @@ static void set_lengths(struct cpu_course *course, const int lengths[4], enum kv
 /* Every course must give the bits of the first: one thread, large chunks, clean pages. Token 0,
  * which only soiling sequences use, has an embedding of NaN. */
 static void check_invariance(const struct random_model_shape *shape, enum kv_type kv_type,
-                             const int lengths[4], int features_max) {
+                             const int lengths[4], int kernels_max) {
     struct cpu_course courses[] = {
         {.chunk_max = CPU_RUN_ROWS, .threads = 1},
         {.chunk_max = 1, .threads = 2, .seed = 1, .soil = true},
@@ -134,17 +147,17 @@ static void check_invariance(const struct random_model_shape *shape, enum kv_typ
     struct model *model = random_model_create(shape, 2);
     const struct tensor *table = model->ops[0].embed.table;
     memset((void *)(uintptr_t)table->bytes, 0xff, table->row_bytes);
-    struct cpu_features features[FEATURES_MAX];
-    int count = list_features(features);
-    for (int i = 0; i < count && i < features_max; i++) {
+    struct kernels kernels[KERNELS_MAX];
+    int count = list_kernels(kernels);
+    for (int i = 0; i < count && i < kernels_max; i++) {
         float *expected = NULL;
         for (size_t c = 0; c < sizeof courses / sizeof courses[0]; c++) {
             set_lengths(&courses[c], lengths, kv_type);
-            float *found = cpu_run_logits(model, &features[i], courses[c]);
+            float *found = cpu_run_logits(model, &kernels[i], courses[c]);
             size_t values = (size_t)total_length(&courses[c]) * (size_t)model->vocab_count;
             expected = expected == NULL ? found : expected;
             cr_expect(memcmp(found, expected, values * sizeof *found) == 0,
-                      "features %d, course %zu differs", i, c);
+                      "%s, course %zu differs", kernels[i].numerics, c);
             cr_expect(isfinite(found[values - 1]));
             if (found != expected)
                 free(found);
@@ -155,10 +168,10 @@ static void check_invariance(const struct random_model_shape *shape, enum kv_typ
 }
 
 Test(backend_cpu, bits_do_not_depend_on_the_schedule) {
-    check_invariance(&plain, KV_BF16, (int[]){130, 1, 65, 40}, FEATURES_MAX);
-    check_invariance(&everything, KV_BF16, (int[]){100, 64, 3, 75}, FEATURES_MAX);
-    check_invariance(&everything, KV_INT8, (int[]){100, 64, 3, 75}, 2);
-    check_invariance(&odd, KV_BF16, (int[]){20, 33, 1, 64}, FEATURES_MAX);
+    check_invariance(&plain, KV_BF16, (int[]){130, 1, 65, 40}, KERNELS_MAX);
+    check_invariance(&everything, KV_BF16, (int[]){100, 64, 3, 75}, KERNELS_MAX);
+    check_invariance(&everything, KV_INT8, (int[]){100, 64, 3, 75}, KERNELS_MAX);
+    check_invariance(&odd, KV_BF16, (int[]){20, 33, 1, 64}, KERNELS_MAX);
 }
 
 /* Long enough that the spans of the few blocks are spread over threads; the cutting is the same for
@@ -175,8 +188,8 @@ Test(backend_cpu, bits_do_not_depend_on_spans_being_tasks) {
 /* A beginning of two spans and a bit, in pages of its own for each sequence or in shared ones. */
 static void check_sharing(const struct random_model_shape *shape, enum kv_type kv_type) {
     struct model *model = random_model_create(shape, 2);
-    struct cpu_features features[FEATURES_MAX];
-    int count = list_features(features), common = 1088;
+    struct kernels kernels[KERNELS_MAX];
+    int count = list_kernels(kernels), common = 1088;
     struct cpu_course course = {.sequence_count = 5,
                                 .lengths = {1100, 1130, 1089, 1120, 1090},
                                 .chunk_max = CPU_RUN_ROWS,
@@ -186,15 +199,15 @@ static void check_sharing(const struct random_model_shape *shape, enum kv_type k
     size_t vocab = (size_t)model->vocab_count;
     for (int i = 0; i < count; i++) {
         course.share = false, course.chunk_max = CPU_RUN_ROWS;
-        float *expected = cpu_run_logits(model, &features[i], course);
+        float *expected = cpu_run_logits(model, &kernels[i], course);
         course.share = true, course.chunk_max = 4;
-        float *found = cpu_run_logits(model, &features[i], course);
+        float *found = cpu_run_logits(model, &kernels[i], course);
         size_t start = 0;
         for (int s = 0; s < course.sequence_count; start += (size_t)course.lengths[s++] * vocab)
             cr_expect(memcmp(found + start + (size_t)common * vocab,
                              expected + start + (size_t)common * vocab,
                              (size_t)(course.lengths[s] - common) * vocab * sizeof *found) == 0,
-                      "features %d, sequence %d differs", i, s);
+                      "%s, sequence %d differs", kernels[i].numerics, s);
         free(expected);
         free(found);
     }
@@ -214,10 +227,11 @@ Test(backend_cpu, bits_do_not_depend_on_sharing_spans) {
 Test(backend_cpu, memory_is_foretold) {
     struct model *model = random_model_create(&everything, 3);
     struct cpu_features features = cpu_features_detect();
+    struct kernels kernels = kernels_select(&features);
     struct cpu_course course = {.threads = 2};
     struct cpu_run run;
     struct backend_limits limits = cpu_run_limits(model, KV_BF16);
-    cpu_run_open(&run, model, &features, &course);
+    cpu_run_open(&run, model, &kernels, &course);
     struct backend_memory need = run.backend->ops->memory(run.backend, model, &limits);
     cr_expect_eq(need.kv_page[0], (uint64_t)2 * 1 * 64 * 32 * 2 * 2);
     cr_expect_eq(need.kv_page[1], (uint64_t)1 * 1 * 64 * 32 * 2 * 2);

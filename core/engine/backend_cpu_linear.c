@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-enum {
-    ROWS_MAX = 512, /* of a task: input chunk, panel and output stay in the second-level cache */
-    ROWS_MIN = 32,
-    UNPACK_AS_ROWS = 8, /* unpacking a panel costs about as much as this many rows */
-};
-
 struct matmul {
     struct backend_cpu *cpu;
     const struct tile_set *set;
@@ -43,8 +37,9 @@ static void multiply_block(void *context, int task, int worker) {
     const struct backend_cpu *cpu = matmul->cpu;
     const struct cpu_scratch *scratch = &cpu->scratch;
     int block_number = task / matmul->row_parts, part = task % matmul->row_parts;
-    int first = (int)((int64_t)matmul->row_count * part / matmul->row_parts);
-    int end = (int)((int64_t)matmul->row_count * (part + 1) / matmul->row_parts);
+    const struct linear_kernels *kernels = cpu->kernels.linear;
+    int first = linear_row_first(kernels, matmul->row_count, matmul->row_parts, part);
+    int end = linear_row_first(kernels, matmul->row_count, matmul->row_parts, part + 1);
     struct tile_block block = tile_set_block(matmul->set, block_number);
     struct linear_task rows = {
         .rows = scratch->unit_rows + (size_t)first * scratch->unit_stride,
@@ -54,25 +49,10 @@ static void multiply_block(void *context, int task, int worker) {
         .out_stride = matmul->out_stride,
         .panel = scratch->panels + (size_t)worker * scratch->panel_bytes,
     };
-    linear_multiply_block(cpu->kernels.linear, &block, &rows);
+    linear_multiply_block(kernels, &block, &rows);
     for (int r = 0; matmul->bias != NULL && r < rows.row_count; r++)
         cpu->kernels.elementwise->add(rows.out + (size_t)r * rows.out_stride + block.out_first,
                                       matmul->bias + block.out_first, block.out_count);
-}
-
-/* Into how many parts the rows are cut: tasks that divide evenly over the workers against unpacking
- * each block once a part. */
-static int choose_row_parts(int row_count, int block_count, int worker_count) {
-    int best = 1;
-    int64_t best_cost = INT64_MAX;
-    for (int parts = 1; parts == 1 || row_count / parts >= ROWS_MIN; parts++) {
-        int rows = (row_count + parts - 1) / parts;
-        int64_t rounds = ((int64_t)block_count * parts + worker_count - 1) / worker_count;
-        int64_t cost = rounds * (rows + UNPACK_AS_ROWS);
-        if (rows <= ROWS_MAX && cost < best_cost)
-            best = parts, best_cost = cost;
-    }
-    return best;
 }
 
 static void run(struct matmul *matmul) {
@@ -80,8 +60,8 @@ static void run(struct matmul *matmul) {
     size_t in = (size_t)matmul->set->in;
     struct cpu_row_loop convert = {convert_rows, matmul, matmul->row_count, in};
     backend_cpu_tasks_over_rows(cpu, &convert);
-    matmul->row_parts =
-        choose_row_parts(matmul->row_count, matmul->set->block_count, cpu->worker_count);
+    matmul->row_parts = linear_row_parts(cpu->kernels.linear, matmul->set->in, matmul->row_count,
+                                         matmul->set->block_count, cpu->worker_count);
     backend_cpu_tasks_run(cpu, matmul->set->block_count * matmul->row_parts,
                           in * (size_t)matmul->set->out, multiply_block, matmul);
 }

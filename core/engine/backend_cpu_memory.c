@@ -37,9 +37,9 @@ static int max_int(int a, int b) {
     return a > b ? a : b;
 }
 
-/* Rows of a power of two of bytes would all fall into the same sets of the caches: add a line. */
+/* Rows of a power of two of bytes would all fall into the same sets of the caches. */
 static size_t row_floats(int width) {
-    return ((size_t)width + 15) / 16 * 16 + 16;
+    return linear_row_stride(UNIT_F32, width) / sizeof(float);
 }
 
 static void carve_activation(struct carver *carver, struct cpu_scratch *scratch,
@@ -153,8 +153,7 @@ size_t backend_cpu_memory_lay_out(const struct backend_cpu *cpu, const struct mo
     int vector =
         max_int(max_int(model->width, 2 * model->ffn_width), max_int(qkv, model->vocab_count));
     carve_activations(&carver, model, rows, scratch);
-    scratch->unit_stride =
-        (linear_row_bytes(cpu->kernels.linear->unit, in_max) + 63) / 64 * 64 + 64;
+    scratch->unit_stride = linear_row_stride(cpu->kernels.linear->unit, in_max);
     scratch->unit_rows =
         carve(&carver, (size_t)max_int(rows, limits->sample_count_max), scratch->unit_stride);
     scratch->logits = carve(&carver, (size_t)limits->sample_count_max,

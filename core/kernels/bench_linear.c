@@ -1,6 +1,6 @@
-/* A benchmark matmul runs exactly as in a step: column blocks as tasks of the pool, each unpacked
- * and multiplied by its worker. Weights are one constant byte: a harmless scale and ordinary codes;
- * the time does not depend on values. */
+/* A benchmark matmul runs exactly as in a step: column blocks × parts of the rows as tasks of the
+ * pool, each unpacked and multiplied by its worker. Weights are one constant byte: a harmless scale
+ * and ordinary codes; the time does not depend on values. */
 #include "core/kernels/bench_linear.h"
 
 #include <assert.h>
@@ -33,7 +33,8 @@ struct bench {
     const struct linear_kernels *kernels;
     struct tile_set set;
     struct tensor tensor;
-    struct linear_task task;
+    struct linear_task task; /* all rows */
+    int row_parts;
     char *panels; /* [threads][panel_bytes] */
     size_t panel_bytes;
     void *rows;
@@ -52,10 +53,16 @@ static size_t round_up(size_t bytes) {
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static void run_block(void *context, int block_index, int worker) {
+static void run_task(void *context, int task_index, int worker) {
     const struct bench *bench = context;
-    struct tile_block block = tile_set_block(&bench->set, block_index);
+    struct tile_block block = tile_set_block(&bench->set, task_index / bench->row_parts);
     struct linear_task task = bench->task;
+    int part = task_index % bench->row_parts;
+    int first = linear_row_first(bench->kernels, task.row_count, bench->row_parts, part);
+    task.row_count =
+        linear_row_first(bench->kernels, task.row_count, bench->row_parts, part + 1) - first;
+    task.rows = (const char *)task.rows + (size_t)first * task.row_stride;
+    task.out += (size_t)first * task.out_stride;
     task.panel = bench->panels + (size_t)worker * bench->panel_bytes;
     linear_multiply_block(bench->kernels, &block, &task);
 }
@@ -97,7 +104,8 @@ static enum status create_weights(struct bench *bench, const struct bench_linear
 static enum status init(struct bench *bench, const struct bench_linear_case *what, int threads,
                         struct error *error) {
     size_t rows = (size_t)what->row_count;
-    size_t row_bytes = round_up(linear_row_bytes(bench->kernels->unit, what->in));
+    size_t row_bytes = linear_row_stride(bench->kernels->unit, what->in);
+    size_t out_bytes = linear_row_stride(UNIT_F32, what->out);
     TRY(create_weights(bench, what, error));
     bench->panel_bytes = round_up(linear_panel_bytes(bench->kernels));
     bench->panels = aligned_alloc(ALIGNMENT, (size_t)threads * bench->panel_bytes);
@@ -106,13 +114,15 @@ static enum status init(struct bench *bench, const struct bench_linear_case *wha
         .rows = bench->rows,
         .row_stride = row_bytes,
         .row_count = what->row_count,
-        .out = aligned_alloc(ALIGNMENT, round_up(rows * (size_t)what->out * sizeof(float))),
-        .out_stride = (size_t)what->out,
+        .out = aligned_alloc(ALIGNMENT, rows * out_bytes),
+        .out_stride = out_bytes / sizeof(float),
     };
     if (bench->panels == NULL || bench->rows == NULL || bench->task.out == NULL)
         return error_no_memory(error, "rows to measure with");
     memset(bench->rows, 0, rows * row_bytes);
-    memset(bench->task.out, 0, rows * (size_t)what->out * sizeof(float));
+    memset(bench->task.out, 0, rows * out_bytes);
+    bench->row_parts = linear_row_parts(bench->kernels, what->in, what->row_count,
+                                        bench->set.block_count, threads);
     return STATUS_OK;
 }
 
@@ -120,7 +130,7 @@ static double best_seconds(struct bench *bench, struct thread_pool *pool) {
     int64_t best = INT64_MAX, begin = clock_now_ns();
     for (int i = 0; i < TRIALS_MAX; i++) {
         int64_t start = clock_now_ns();
-        thread_pool_run(pool, bench->set.block_count, run_block, bench);
+        thread_pool_run(pool, bench->set.block_count * bench->row_parts, run_task, bench);
         int64_t end = clock_now_ns();
         if (end - start < best)
             best = end - start;

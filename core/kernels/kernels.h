@@ -68,6 +68,11 @@ struct linear_kernels {
     int k_step; /* multiply may be cut at multiples of it without changing a bit */
     int chunk;  /* inputs to unpack at a time for many rows: the panel fits the L2 cache */
 
+    /* For cutting a matmul's rows into tasks; they change no bit. */
+    int pass_rows;     /* multiplied in one pass over a panel */
+    int unpack_rows;   /* unpacking a panel costs about as much as multiplying these */
+    size_t rows_bytes; /* of a task at most: its rows stay in cache from block to block */
+
     /* Ceilings of this instruction set: products in registers only, and reading alone. */
     uint64_t (*spin)(int rounds, float *sink);              /* returns the FLOPs done */
     uint64_t (*read)(const void *bytes, size_t byte_count); /* multiple of 512; any value */
@@ -176,6 +181,15 @@ int linear_k_chunk(const struct linear_kernels *kernels, int row_count);
 size_t linear_panel_bytes(const struct linear_kernels *kernels);
 /* Bytes of a row of k values in unit format, k rounded up to even. */
 size_t linear_row_bytes(enum unit unit, int k);
+/* The same from one row to the next such that rows lie in different sets of the caches. */
+size_t linear_row_stride(enum unit unit, int k);
+
+/* Into how many parts the rows are cut, each a task a block: tasks that divide evenly over the
+ * workers against unpacking each block once a part. */
+int linear_row_parts(const struct linear_kernels *kernels, int k, int row_count, int block_count,
+                     int worker_count);
+/* First row of part 0 ≤ part ≤ part_count. */
+int linear_row_first(const struct linear_kernels *kernels, int row_count, int part_count, int part);
 
 /* ---- rope (rope.c) ---- */
 /* Rotation by rope in place: head[dims]; cos and sin: [dims/2] fp32 made in double by rope_table.

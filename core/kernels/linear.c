@@ -11,8 +11,11 @@
 
 enum {
     CHUNK_FEW_ROWS = 256, /* the panel is read once or twice: keep it in L1 */
-    FEW_PASSES_ROWS = 12,
+    FEW_PASSES = 2,
     EDGE_ROWS = 16, /* rows at a time through a buffer when a block is not full */
+    CACHE_LINE = 64,
+    PART_ROWS_MAX = 512,
+    PART_ROWS_MIN = 32,
 };
 
 static const struct linear_kernels *const variants[] = {
@@ -36,8 +39,43 @@ size_t linear_row_bytes(enum unit unit, int k) {
     return even * (unit == UNIT_BF16 ? sizeof(uint16_t) : sizeof(float));
 }
 
+/* An odd number of lines. */
+size_t linear_row_stride(enum unit unit, int k) {
+    size_t lines = (linear_row_bytes(unit, k) + CACHE_LINE - 1) / CACHE_LINE;
+    return (lines | 1) * CACHE_LINE;
+}
+
+static int clamp(size_t value, int low, int high) {
+    return value < (size_t)low ? low : value > (size_t)high ? high : (int)value;
+}
+
+int linear_row_parts(const struct linear_kernels *kernels, int k, int row_count, int block_count,
+                     int worker_count) {
+    int rows_max = clamp(kernels->rows_bytes / linear_row_bytes(kernels->unit, k),
+                         2 * PART_ROWS_MIN, PART_ROWS_MAX);
+    int best = 1;
+    int64_t best_cost = INT64_MAX;
+    for (int parts = 1; parts == 1 || row_count / parts >= PART_ROWS_MIN; parts++) {
+        int rows = (row_count + parts - 1) / parts;
+        int64_t rounds = ((int64_t)block_count * parts + worker_count - 1) / worker_count;
+        int64_t cost = rounds * (rows + kernels->unpack_rows);
+        if (rows <= rows_max && cost < best_cost)
+            best = parts, best_cost = cost;
+    }
+    return best;
+}
+
+/* Whole passes but for the last part. */
+int linear_row_first(const struct linear_kernels *kernels, int row_count, int part_count,
+                     int part) {
+    if (part == part_count)
+        return row_count;
+    int first = (int)((int64_t)row_count * part / part_count);
+    return first / kernels->pass_rows * kernels->pass_rows;
+}
+
 int linear_k_chunk(const struct linear_kernels *kernels, int row_count) {
-    return row_count <= FEW_PASSES_ROWS ? CHUNK_FEW_ROWS : kernels->chunk;
+    return row_count <= FEW_PASSES * kernels->pass_rows ? CHUNK_FEW_ROWS : kernels->chunk;
 }
 
 size_t linear_panel_bytes(const struct linear_kernels *kernels) {

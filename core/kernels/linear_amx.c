@@ -60,6 +60,9 @@ const struct linear_kernels linear_amx = {
     .release = tiles_amx_release,
     .k_step = MULTIPLY_AMX_STEP,
     .chunk = 2048,
+    .pass_rows = MULTIPLY_AMX_ROWS,
+    .unpack_rows = 56,
+    .rows_bytes = 5 << 18, /* of the 2 MiB of second-level cache all CPUs with AMX have */
     .spin = spin,
     .read = multiply_read,
 };

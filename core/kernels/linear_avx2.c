@@ -283,6 +283,9 @@ const struct linear_kernels linear_avx2 = {
     .unpack_panel = unpack_panel,
     .k_step = 2,
     .chunk = 512,
+    .pass_rows = 6,
+    .unpack_rows = 8,
+    .rows_bytes = SIZE_MAX,
     .spin = spin,
     .read = read_all,
 };

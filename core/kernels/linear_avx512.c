@@ -93,6 +93,9 @@ const struct linear_kernels linear_avx512 = {
     .multiply_few = multiply_few,
     .k_step = 2,
     .chunk = 1024,
+    .pass_rows = 6,
+    .unpack_rows = 8,
+    .rows_bytes = SIZE_MAX,
     .spin = spin,
     .read = multiply_read,
 };

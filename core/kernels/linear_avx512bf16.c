@@ -57,6 +57,9 @@ const struct linear_kernels linear_avx512bf16 = {
     .multiply_few = multiply_few,
     .k_step = 2,
     .chunk = 2048,
+    .pass_rows = 6,
+    .unpack_rows = 8,
+    .rows_bytes = SIZE_MAX,
     .spin = spin,
     .read = multiply_read,
 };

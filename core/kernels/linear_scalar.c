@@ -197,6 +197,9 @@ const struct linear_kernels linear_scalar = {
     .unpack_panel = unpack_panel,
     .k_step = 2,
     .chunk = 256,
+    .pass_rows = 6,
+    .unpack_rows = 8,
+    .rows_bytes = SIZE_MAX,
     .spin = spin,
     .read = read_all,
 };

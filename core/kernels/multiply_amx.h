@@ -19,6 +19,9 @@ enum {
     MULTIPLY_AMX_ROWS = 2 * TILES_AMX_ROWS,
     MULTIPLY_AMX_COLUMNS = 2 * TILES_AMX_COLUMNS,
     MULTIPLY_AMX_COLUMNS_FEW_ROWS = 4 * TILES_AMX_COLUMNS,
+    /* Steps of a strip of the panel that stay in 48 KiB of L1, with as many of 32 rows passing by.
+     */
+    MULTIPLY_AMX_STRIP_STEPS = 10,
 };
 
 struct multiply_amx {
@@ -186,6 +189,22 @@ static inline void multiply_amx_steps(struct multiply_amx block, int row_count, 
     }
 }
 
+/* Many rows, in parts of k that keep a strip in the first-level cache; then they read the other
+ * operand alone from the second. */
+static inline void multiply_amx_parts(struct multiply_amx block, int row_count, int column_count) {
+    int steps = block.steps, parts = 1;
+    if (row_count > MULTIPLY_AMX_ROWS && steps > 0)
+        parts = (steps + MULTIPLY_AMX_STRIP_STEPS - 1) / MULTIPLY_AMX_STRIP_STEPS;
+    for (int part = 0; part < parts; part++) {
+        int first = steps * part / parts;
+        block.steps = steps * (part + 1) / parts - first;
+        multiply_amx_steps(block, row_count, column_count, TILES_AMX_PAIRS);
+        block.rows += (size_t)block.steps * TILES_AMX_ROW_BYTES;
+        block.panel += (size_t)block.steps * TILES_AMX_PAIRS * block.panel_stride;
+        block.accumulate = true;
+    }
+}
+
 /* The ops `multiply` and `multiply_pairs` of kernels.h. What is left of k comes after all whole
  * steps, because another shape empties the sums: they take the way over `out`, which is exact. */
 static inline void multiply_amx_panel(const void *rows, size_t row_stride, int row_count,
@@ -204,7 +223,7 @@ static inline void multiply_amx_panel(const void *rows, size_t row_stride, int r
     int rest = k % MULTIPLY_AMX_STEP / 2;
     tiles_amx_ready();
     if (block.steps > 0 || rest == 0)
-        multiply_amx_steps(block, row_count, column_count, TILES_AMX_PAIRS);
+        multiply_amx_parts(block, row_count, column_count);
     if (rest == 0)
         return;
     block.rows += (size_t)block.steps * TILES_AMX_ROW_BYTES;

@@ -149,7 +149,7 @@ Test(linear, products_agree_with_double_at_every_edge) {
 static void check_row_counts(const struct linear_kernels *kernels) {
     enum { ROWS = 70, COLUMNS = 80 };
     static float alone[ROWS][COLUMNS], together[ROWS][COLUMNS];
-    struct product product = make_product(kernels, ROWS, 70, COLUMNS, 11);
+    struct product product = make_product(kernels, ROWS, 742, COLUMNS, 11);
     for (int r = 0; r < ROWS; r++)
         run(&product, r, 1, COLUMNS, alone[r], COLUMNS, false);
     for (int count = 1; count <= ROWS; count++) {
@@ -388,6 +388,49 @@ static void check_ceilings(const struct linear_kernels *kernels) {
 
 Test(linear, ceilings_count_work_and_read_within_bounds) {
     each_variant(check_ceilings);
+}
+
+/* Parts follow each other without a gap or an empty one, and none is longer than stays in cache. */
+static void check_parts(const struct linear_kernels *kernels) {
+    static const int depths[] = {64, 576, 1536, 4864, 30000};
+    for (int rows = 1; rows <= 1100; rows += rows < 100 ? 1 : 37)
+        for (size_t d = 0; d < sizeof depths / sizeof depths[0]; d++) {
+            int parts = linear_row_parts(kernels, depths[d], rows, 9, 4), before = 0;
+            size_t row_bytes = linear_row_bytes(kernels->unit, depths[d]);
+            cr_assert_geq(parts, 1);
+            cr_assert_eq(linear_row_first(kernels, rows, parts, 0), 0);
+            for (int part = 1; part <= parts; part++) {
+                int end = linear_row_first(kernels, rows, parts, part), count = end - before;
+                cr_assert(count > 0 && count <= 512 + kernels->pass_rows);
+                cr_assert(count <= 64 + kernels->pass_rows ||
+                          (size_t)(count - kernels->pass_rows) * row_bytes <= kernels->rows_bytes);
+                before = end;
+            }
+            cr_assert_eq(before, rows);
+        }
+}
+
+Test(linear, rows_are_cut_into_parts_that_stay_in_cache) {
+    each_variant(check_parts);
+}
+
+Test(linear, few_blocks_for_many_workers_make_more_parts) {
+    const struct linear_kernels *scalar = linear_variant_at(linear_variant_count() - 1);
+    cr_expect_eq(linear_row_parts(scalar, 576, 512, 64, 2), 1);
+    cr_expect_gt(linear_row_parts(scalar, 576, 512, 1, 8), 4);
+    cr_expect_eq(linear_row_parts(scalar, 576, 31, 1, 8), 1);
+}
+
+/* Lines of 64 bytes, of which a cache of 48 KiB has 64 sets. */
+Test(linear, sixteen_rows_never_meet_in_a_set) {
+    for (int k = 1; k < 5000; k += 31)
+        for (int unit = UNIT_F32; unit <= UNIT_BF16; unit++) {
+            size_t stride = linear_row_stride((enum unit)unit, k);
+            cr_assert_geq(stride, linear_row_bytes((enum unit)unit, k));
+            cr_assert_leq(stride, linear_row_bytes((enum unit)unit, k) + 127);
+            for (size_t row = 1; row < 16; row++)
+                cr_assert_neq(row * stride / 64 % 64, 0);
+        }
 }
 
 Test(linear, the_best_variant_comes_first_and_scalar_always_runs) {

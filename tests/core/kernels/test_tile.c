@@ -11,6 +11,7 @@
 #include "core/kernels/tile_layout.h"
 #include "tests/support/failing_malloc.h"
 #include "tests/support/guard_pages.h"
+#include "tests/support/kernel_variants.h"
 #include "tests/support/random_tensor.h"
 
 static struct tile_set pack(const struct tensor *const *parts, int part_count) {
@@ -76,8 +77,8 @@ static void check_type(const struct linear_kernels *kernels, const struct quant_
 Test(tile, every_variant_unpacks_every_type_as_the_reference_does) {
     static const int outs[] = {1, 63, 64, 65, 130};
     struct cpu_features features = cpu_features_detect();
-    for (size_t v = 0; v < linear_variant_count(); v++) {
-        const struct linear_kernels *kernels = linear_variant_at(v);
+    for (size_t v = 0; v < kernel_variants_linear_count(); v++) {
+        const struct linear_kernels *kernels = kernel_variants_linear_at(v);
         if (!kernels->available(&features))
             continue;
         for (size_t t = 0; t < quant_type_count(); t++) {

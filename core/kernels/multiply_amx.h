@@ -124,6 +124,21 @@ ALWAYS_INLINE void multiply_amx_few(const struct multiply_amx *block, const int 
         tiles_amx_store(3, out + 192, out_stride);
 }
 
+/* One function a number of column tiles, not inlined: then the loop keeps all it needs in
+ * registers.
+ */
+#define MULTIPLY_AMX_DEFINE(NAME, BLOCK, TILES)                                    \
+    static __attribute__((noinline)) void NAME(const struct multiply_amx *block) { \
+        BLOCK(block, TILES);                                                       \
+    }
+
+MULTIPLY_AMX_DEFINE(multiply_amx_many_1, multiply_amx_many, 1)
+MULTIPLY_AMX_DEFINE(multiply_amx_many_2, multiply_amx_many, 2)
+MULTIPLY_AMX_DEFINE(multiply_amx_few_1, multiply_amx_few, 1)
+MULTIPLY_AMX_DEFINE(multiply_amx_few_2, multiply_amx_few, 2)
+MULTIPLY_AMX_DEFINE(multiply_amx_few_3, multiply_amx_few, 3)
+MULTIPLY_AMX_DEFINE(multiply_amx_few_4, multiply_amx_few, 4)
+
 static inline struct multiply_amx multiply_amx_rows_from(struct multiply_amx block, int first) {
     block.rows += (size_t)first * block.row_stride;
     block.out += (size_t)first * block.out_stride;
@@ -142,32 +157,24 @@ static inline void multiply_amx_many_rows(struct multiply_amx block, int row_cou
                                           int column_count) {
     for (int column = 0; column < column_count; column += MULTIPLY_AMX_COLUMNS) {
         struct multiply_amx strip = multiply_amx_columns_from(block, column);
+        bool whole = column_count - column >= MULTIPLY_AMX_COLUMNS;
         for (int row = 0; row < row_count; row += MULTIPLY_AMX_ROWS) {
             struct multiply_amx part = multiply_amx_rows_from(strip, row);
-            if (column_count - column >= MULTIPLY_AMX_COLUMNS)
-                multiply_amx_many(&part, 2);
+            if (whole)
+                multiply_amx_many_2(&part);
             else
-                multiply_amx_many(&part, 1);
+                multiply_amx_many_1(&part);
         }
     }
 }
 
 static inline void multiply_amx_few_rows(struct multiply_amx block, int column_count) {
+    static void (*const run[])(const struct multiply_amx *) = {
+        multiply_amx_few_1, multiply_amx_few_2, multiply_amx_few_3, multiply_amx_few_4};
     for (int column = 0; column < column_count; column += MULTIPLY_AMX_COLUMNS_FEW_ROWS) {
         struct multiply_amx part = multiply_amx_columns_from(block, column);
-        switch ((column_count - column) / TILES_AMX_COLUMNS) {
-        case 1:
-            multiply_amx_few(&part, 1);
-            break;
-        case 2:
-            multiply_amx_few(&part, 2);
-            break;
-        case 3:
-            multiply_amx_few(&part, 3);
-            break;
-        default:
-            multiply_amx_few(&part, 4);
-        }
+        int tiles = (column_count - column) / TILES_AMX_COLUMNS;
+        run[tiles < 4 ? tiles - 1 : 3](&part);
     }
 }
 

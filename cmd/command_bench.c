@@ -16,13 +16,14 @@
 struct bench {
     struct runtime runtime;
     struct kernels kernels;
+    const struct linear_kernels *linear; /* of the matmul dtype asked for */
     struct ceilings ceilings;
     struct bench_report report;
     const struct path_list *inputs;
 };
 
 static enum status measure_ceilings(struct bench *bench, struct error *error) {
-    return ceilings_measure(bench->kernels.linear, bench->runtime.pool, &bench->ceilings, error);
+    return ceilings_measure(bench->linear, bench->runtime.pool, &bench->ceilings, error);
 }
 
 /* ---- ceilings ---- */
@@ -60,8 +61,8 @@ static enum status bench_shape(struct bench *bench, struct bench_linear_case sha
         if (shape.out > LOGITS_OUT_MIN && shape.row_count > LOGITS_ROWS_MAX)
             break;
         struct bench_linear_result result;
-        TRY(bench_linear_run(bench->kernels.linear, bench->runtime.pool, &shape,
-                             bench->ceilings.flops_all, &result, error));
+        TRY(bench_linear_run(bench->linear, bench->runtime.pool, &shape, bench->ceilings.flops_all,
+                             &result, error));
         struct bench_report *report = &bench->report;
         bench_report_begin(report);
         bench_report_text(report, "shape", shape.name);
@@ -258,6 +259,11 @@ static enum status run_named(struct bench *bench, struct error *error) {
             continue;
         TRY(runtime_open_threads(&bench->runtime, error));
         bench->kernels = kernels_select(&bench->runtime.features);
+        bench->linear = bench->kernels.linear;
+        if (bench->runtime.settings->matmul_dtype == MATMUL_INT8) {
+            kernels_add_int8(&bench->kernels, &bench->runtime.features);
+            bench->linear = bench->kernels.linear_int8;
+        }
         return benches[i].run(bench, error);
     }
     return error_set(error, STATUS_BAD_INPUT,

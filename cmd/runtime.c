@@ -135,7 +135,10 @@ enum status runtime_create_backend(struct runtime *runtime, int device, struct b
                                    struct error *error) {
     if (device == DEVICE_REFERENCE)
         return backend_reference_create(runtime->pool, backend, error);
-    return backend_cpu_create(runtime->pool, &runtime->features, backend, error);
+    struct kernels kernels = kernels_select(&runtime->features);
+    if (runtime->settings->matmul_dtype == MATMUL_INT8)
+        kernels_add_int8(&kernels, &runtime->features);
+    return backend_cpu_create_with(runtime->pool, &kernels, backend, error);
 }
 
 enum status runtime_open_threads(struct runtime *runtime, struct error *error) {

@@ -8,7 +8,7 @@
 #include "core/model/backend.h"
 
 /* `pool` is borrowed and must outlive the backend. The numeric path follows from the features
- * alone. */
+ * alone; backend_cpu_create_with is for int8 matmuls. */
 enum status backend_cpu_create(struct thread_pool *pool, const struct cpu_features *features,
                                struct backend **backend, struct error *error);
 

@@ -6,6 +6,7 @@
 
 struct matmul {
     struct backend_cpu *cpu;
+    const struct linear_kernels *kernels;
     const struct tile_set *set;
     const int32_t *row_numbers; /* rows of `from` to take, or NULL: all in order */
     int row_count;
@@ -20,7 +21,7 @@ struct matmul {
 static void convert_rows(void *context, int first, int end) {
     const struct matmul *matmul = context;
     const struct cpu_scratch *scratch = &matmul->cpu->scratch;
-    const struct linear_kernels *kernels = matmul->cpu->kernels.linear;
+    const struct linear_kernels *kernels = matmul->kernels;
     int in = matmul->set->in;
     size_t used = kernels->unit == UNIT_BF16 ? sizeof(uint16_t) : sizeof(float);
     for (int r = first; r < end; r++) {
@@ -37,7 +38,7 @@ static void multiply_block(void *context, int task, int worker) {
     const struct backend_cpu *cpu = matmul->cpu;
     const struct cpu_scratch *scratch = &cpu->scratch;
     int block_number = task / matmul->row_parts, part = task % matmul->row_parts;
-    const struct linear_kernels *kernels = cpu->kernels.linear;
+    const struct linear_kernels *kernels = matmul->kernels;
     int first = linear_row_first(kernels, matmul->row_count, matmul->row_parts, part);
     int end = linear_row_first(kernels, matmul->row_count, matmul->row_parts, part + 1);
     struct tile_block block = tile_set_block(matmul->set, block_number);
@@ -60,7 +61,7 @@ static void run(struct matmul *matmul) {
     size_t in = (size_t)matmul->set->in;
     struct cpu_row_loop convert = {convert_rows, matmul, matmul->row_count, in};
     backend_cpu_tasks_over_rows(cpu, &convert);
-    matmul->row_parts = linear_row_parts(cpu->kernels.linear, matmul->set->in, matmul->row_count,
+    matmul->row_parts = linear_row_parts(matmul->kernels, matmul->set->in, matmul->row_count,
                                          matmul->set->block_count, cpu->worker_count);
     backend_cpu_tasks_run(cpu, matmul->set->block_count * matmul->row_parts,
                           in * (size_t)matmul->set->out, multiply_block, matmul);
@@ -83,11 +84,19 @@ static const float *read_biases(struct backend_cpu *cpu, const struct linear *li
     return any ? cpu->scratch.vector : NULL;
 }
 
+/* Logits stay with the wider kernels: nothing after them averages an error out. */
+static const struct linear_kernels *choose_kernels(const struct backend_cpu *cpu,
+                                                   const struct tile_set *set) {
+    const struct linear_kernels *int8 = cpu->kernels.linear_int8;
+    return int8 != NULL && linear_has_int8(set) ? int8 : cpu->kernels.linear;
+}
+
 void backend_cpu_linear(struct backend *backend, const struct linear *linear, enum activation from,
                         enum activation to) {
     struct backend_cpu *cpu = backend_cpu_of(backend);
     struct cpu_rows out = cpu->scratch.activations[to];
     struct matmul matmul = {.cpu = cpu,
+                            .kernels = choose_kernels(cpu, &cpu->tiles[linear->id]),
                             .set = &cpu->tiles[linear->id],
                             .row_count = cpu->plan->row_count,
                             .from = cpu->scratch.activations[from],
@@ -109,6 +118,7 @@ void backend_cpu_linear_logits(struct backend *backend, const struct op_logits *
     if (cpu->plan->sample_count == 0)
         return;
     struct matmul matmul = {.cpu = cpu,
+                            .kernels = cpu->kernels.linear,
                             .set = &cpu->tiles[op->head.id],
                             .row_numbers = cpu->plan->sample_rows,
                             .row_count = cpu->plan->sample_count,

@@ -137,6 +137,9 @@ static void carve_workers(struct carver *carver, const struct backend_cpu *cpu,
     size_t workers = (size_t)cpu->worker_count;
     int group = model->head_count / model->kv_head_count;
     scratch->panel_bytes = linear_panel_bytes(cpu->kernels.linear);
+    if (cpu->kernels.linear_int8 != NULL &&
+        linear_panel_bytes(cpu->kernels.linear_int8) > scratch->panel_bytes)
+        scratch->panel_bytes = linear_panel_bytes(cpu->kernels.linear_int8);
     scratch->panels = carve(carver, workers, scratch->panel_bytes);
     scratch->attention_bytes = attention_block_scratch_bytes(backend_cpu_memory_page_type(kv_type),
                                                              model->head_dim, group);

@@ -20,6 +20,7 @@ static const char *const invalid_bytes_choices[] = {"error", "replace", NULL};
 static const char *const format_choices[] = {"jsonl", "text", "files", NULL};
 static const char *const order_choices[] = {"completion", "input", NULL};
 static const char *const kv_choices[] = {"bf16", "int8", NULL};
+static const char *const matmul_choices[] = {"auto", "int8", NULL};
 static const char *const progress_choices[] = {"auto", "plain", "off", NULL};
 static const char *const device_choices[] = {"auto", "cpu", "reference", NULL};
 
@@ -94,6 +95,8 @@ static const struct option options[] = {
     CHOICE("too-long", too_long, ENGINE, too_long_choices, "when a document does not fit"),
 
     CHOICE("kv-dtype", kv_dtype, ENGINE, kv_choices, "number format of the KV cache"),
+    CHOICE("matmul-dtype", matmul_dtype, ENGINE | COMMAND_BENCH, matmul_choices,
+           "what matmul inputs are rounded to: bf16 or fp32 (auto), or int8: faster, less exact"),
     {"kv-memory", 0, OPTION_SIZE, AT(kv_memory), ENGINE, false, 0, 0, NULL, "SIZE",
      "most memory for the KV cache: 6G, 500M or 80%"},
     INTEGER("batch-tokens", 0, batch_tokens, ENGINE, 1, 65536,

@@ -37,6 +37,7 @@ enum output_format { FORMAT_JSONL, FORMAT_TEXT, FORMAT_FILES };
 enum output_order { ORDER_COMPLETION, ORDER_INPUT };
 enum progress_mode { PROGRESS_AUTO, PROGRESS_PLAIN, PROGRESS_OFF };
 enum device { DEVICE_AUTO, DEVICE_CPU, DEVICE_REFERENCE };
+enum matmul_choice { MATMUL_AUTO, MATMUL_INT8 };
 enum kv_choice { KV_CHOICE_BF16, KV_CHOICE_INT8 };
 
 struct settings {
@@ -69,6 +70,7 @@ struct settings {
     int too_long;
     /* engine */
     int kv_dtype;
+    int matmul_dtype;
     struct memory_size kv_memory;
     long long batch_tokens, max_sequences;
     int prefix_cache;  /* 0 off, 1 on */

@@ -39,3 +39,12 @@ struct kernels kernels_select(const struct cpu_features *features) {
     snprintf(kernels.numerics, sizeof kernels.numerics, "cpu-%s", kernels.linear->name);
     return kernels;
 }
+
+void kernels_add_int8(struct kernels *kernels, const struct cpu_features *features) {
+    size_t i = 0;
+    while (!linear_int8_variant_at(i)->available(features))
+        i++;
+    kernels->linear_int8 = linear_int8_variant_at(i);
+    snprintf(kernels->numerics, sizeof kernels->numerics, "cpu-%s/int8-%s", kernels->linear->name,
+             kernels->linear_int8->name);
+}

@@ -5,7 +5,8 @@
  * and cannot fail.
  *
  * Unit: the number format that matmul inputs are rounded to before the products: fp32, or bf16
- * pairs with fp32 sums. It is fixed by CPU features alone and is part of a row's `numerics`.
+ * pairs with fp32 sums. It is fixed by CPU features alone and is part of a row's `numerics`. The
+ * third one, int8 in groups with a scale (int8_layout.h), must be asked for.
  *
  * Fixed order of sums: every output element is one fp32 accumulator over ascending k (bf16:
  * ascending pairs; tiles: steps of 32 inputs from the first on), whatever the number of rows, the
@@ -19,7 +20,7 @@
 
 #include "core/base/cpu_features.h"
 
-enum unit { UNIT_F32, UNIT_BF16 };
+enum unit { UNIT_F32, UNIT_BF16, UNIT_INT8 };
 
 enum { LINEAR_FEW_ROWS = 4 };
 
@@ -28,9 +29,10 @@ enum {
 };
 
 /* ---- linear (linear_<isa>.c; tiles in tile.h) ----
- * Rows in unit format: F32: float[k]; BF16: uint16_t[k], k even (pad with a zero).
+ * Rows in unit format: F32: float[k]; BF16: uint16_t[k], k even (pad with a zero); INT8: struct
+ * int8_row_group[k/32], k a multiple of 32.
  * A panel holds `columns` outputs of k inputs: F32: float[k][columns]; BF16:
- * uint16_t[k/2][columns][2]. */
+ * uint16_t[k/2][columns][2]; INT8: as int8_layout.h says, PANEL_COLUMNS columns always. */
 struct tile;
 
 struct linear_kernels {
@@ -142,18 +144,24 @@ struct elementwise_kernels {
 
 struct kernels {
     const struct linear_kernels *linear;
+    const struct linear_kernels *linear_int8; /* NULL: not asked for */
     const struct attention_kernels *attention;
     const struct elementwise_kernels *elementwise;
-    char numerics[32]; /* "cpu-avx512-bf16" */
+    char numerics[48]; /* "cpu-avx512-bf16", "cpu-avx512-bf16/int8-avx512-vnni" */
 };
 
 /* The best variants for these (possibly masked) features. */
 struct kernels kernels_select(const struct cpu_features *features);
 
+/* Adds the best int8 matmul: it is taken for every weight that has codes. Changes `numerics`. */
+void kernels_add_int8(struct kernels *kernels, const struct cpu_features *features);
+
 /* All rows of each table, best first, for tests and benchmarks (linear.c, attention.c,
  * elementwise.c). */
 size_t linear_variant_count(void);
 const struct linear_kernels *linear_variant_at(size_t index);
+size_t linear_int8_variant_count(void);
+const struct linear_kernels *linear_int8_variant_at(size_t index);
 size_t attention_variant_count(void);
 const struct attention_kernels *attention_variant_at(size_t index);
 size_t elementwise_variant_count(void);
@@ -170,6 +178,10 @@ struct linear_task {
     size_t out_stride; /* floats */
     void *panel;       /* scratch of this worker, linear_panel_bytes, 64-byte aligned */
 };
+
+/* Whether all parts of the set have codes that the int8 matmul takes as they are. */
+struct tile_set;
+bool linear_has_int8(const struct tile_set *set);
 
 /* Unpacks the block chunk by chunk and multiplies all rows by it; writes exactly the block's
  * out_count columns from out_first. Different blocks may run at the same time. */

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/kernels/int8_layout.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/kernels_variants.h"
 #include "core/kernels/tile.h"
@@ -25,6 +26,13 @@ static const struct linear_kernels *const variants[] = {
     &linear_scalar,
 };
 
+static const struct linear_kernels *const int8_variants[] = {
+#if defined(__x86_64__)
+    &linear_int8_avx512vnni,
+#endif
+    &linear_int8_scalar,
+};
+
 size_t linear_variant_count(void) {
     return sizeof variants / sizeof variants[0];
 }
@@ -34,9 +42,27 @@ const struct linear_kernels *linear_variant_at(size_t index) {
     return variants[index];
 }
 
+size_t linear_int8_variant_count(void) {
+    return sizeof int8_variants / sizeof int8_variants[0];
+}
+
+const struct linear_kernels *linear_int8_variant_at(size_t index) {
+    assert(index < linear_int8_variant_count());
+    return int8_variants[index];
+}
+
 size_t linear_row_bytes(enum unit unit, int k) {
+    if (unit == UNIT_INT8)
+        return ((size_t)k + INT8_GROUP - 1) / INT8_GROUP * sizeof(struct int8_row_group);
     size_t even = ((size_t)k + 1) / 2 * 2;
     return even * (unit == UNIT_BF16 ? sizeof(uint16_t) : sizeof(float));
+}
+
+bool linear_has_int8(const struct tile_set *set) {
+    for (int i = 0; i < set->part_count; i++)
+        if (!tile_format_has_int8(set->tiles[i].format))
+            return false;
+    return true;
 }
 
 /* An odd number of lines. */
@@ -79,6 +105,9 @@ int linear_k_chunk(const struct linear_kernels *kernels, int row_count) {
 }
 
 size_t linear_panel_bytes(const struct linear_kernels *kernels) {
+    if (kernels->unit == UNIT_INT8)
+        return INT8_HEADER_BYTES +
+               (size_t)(kernels->chunk / INT8_GROUP_MIN) * int8_layout_record_bytes(INT8_GROUP_MIN);
     return linear_row_bytes(kernels->unit, kernels->chunk) * PANEL_COLUMNS;
 }
 

@@ -115,6 +115,11 @@ static inline const uint8_t *tile_chunk(const struct tile *tile, int block, int 
            (size_t)(k / tile->format->chunk) * tile->chunk_bytes;
 }
 
+/* Whether the format has codes that the int8 matmul can take as they are. */
+static inline bool tile_format_has_int8(const struct tile_format *format) {
+    return format->group > 0;
+}
+
 /* The row of a GGUF type; every type of quant_type.h has one. */
 const struct tile_format *tile_format_find(enum quant_id id);
 

@@ -4,13 +4,13 @@ instruction set.
 
     identity.py SHEAF MODEL ISA
 
-For greedy decoding, for sampling, and for an int8 KV cache, a run is repeated with other batch
-sizes, threads, chunks, orders of input, without the prefix cache, with other neighbours, resumed
-after an interruption. All of a row but `index`, `timing` and `work` must be equal. The documents
-share beginnings of different lengths, so that pages are found in the prefix cache and left in
-their middle, and end around the borders of pages (64 tokens) and chunks. Scalar code and
-instrumented programs are slow: they run fewer documents, the latter fewer variants, and both
-together greedy decoding alone. Exit status 77: this machine has not the instruction set.
+For greedy decoding, for sampling, for an int8 KV cache and for int8 matmuls, a run is repeated
+with other batch sizes, threads, chunks, orders of input, without the prefix cache, with other
+neighbours, resumed after an interruption. All of a row but `index`, `timing` and `work` must be
+equal. The documents share beginnings of different lengths, so that pages are found in the prefix
+cache and left in their middle, and end around the borders of pages (64 tokens) and chunks. Scalar
+code and instrumented programs are slow: they run fewer documents, the latter fewer variants, and
+both together greedy decoding alone. Exit status 77: this machine has not the instruction set.
 """
 
 import json
@@ -24,6 +24,7 @@ MODES = {
     "greedy": [],
     "sampled": ["--temperature", "0.8", "--top-p", "0.95", "--seed", "7"],
     "int8": ["--kv-dtype", "int8"],
+    "int8 matmul": ["--matmul-dtype", "int8"],
 }
 VARIANTS = {
     "one sequence": ["--max-sequences", "1"],

@@ -30,6 +30,7 @@ refused --kv-memory 5Q
 refused --kv-memory -1G
 refused --kv-memory 99999999T
 refused --kv-dtype fp4
+refused --matmul-dtype fp4
 refused --too-long never
 refused --format xml
 refused --order random

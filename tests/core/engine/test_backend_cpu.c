@@ -47,9 +47,10 @@ static const struct random_model_shape odd = {.layers = 1,
                                               .biases = true,
                                               .type = QUANT_F32};
 
-/* Every path this CPU can take: its best first, then AMX over emulated tiles, then narrower ones.
+/* Every path this CPU can take: its best first, then AMX over emulated tiles, then narrower ones;
+ * at last the widest and the narrowest with int8 matmuls.
  */
-enum { KERNELS_MAX = 5 };
+enum { KERNELS_MAX = 7 };
 
 static struct kernels narrowed(enum isa isa) {
     struct cpu_features features = cpu_features_detect();
@@ -73,6 +74,11 @@ static int list_kernels(struct kernels kernels[KERNELS_MAX]) {
     for (size_t i = 0; i < sizeof isas / sizeof isas[0]; i++)
         if (isas[i] <= cpu_features_best(&features))
             kernels[count++] = narrowed(isas[i]);
+    kernels[count] = kernels[0];
+    kernels_add_int8(&kernels[count++], &features);
+    kernels[count] = narrowed(ISA_SCALAR);
+    cpu_features_mask(&features, ISA_SCALAR);
+    kernels_add_int8(&kernels[count++], &features);
     return count;
 }
 
@@ -109,6 +115,7 @@ static void check_accuracy(const struct random_model_shape *shape) {
             float *found = cpu_run_logits(model, &kernels[i], course);
             double off = distance(found, expected, values);
             double allowed = type == KV_INT8                        ? 0.08
+                             : kernels[i].linear_int8 != NULL       ? 0.06
                              : kernels[i].linear->unit == UNIT_BF16 ? 0.03
                                                                     : 0.02;
             cr_expect(off < allowed, "%s, %d wide, KV type %d: off by %g", kernels[i].numerics,

@@ -10,6 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static int64_t nanoseconds(struct timespec time) {
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 static enum status map_descriptor(struct file_map *map, int descriptor, const char *path,
                                   struct error *error) {
     struct stat info;
@@ -21,6 +25,8 @@ static enum status map_descriptor(struct file_map *map, int descriptor, const ch
         return error_set(error, STATUS_BAD_INPUT, "'%s' is not a regular file", path);
     if ((uintmax_t)info.st_size > PTRDIFF_MAX)
         return error_set(error, STATUS_OVER_LIMIT, "'%s' is too large to map", path);
+    map->identity = (struct file_identity){info.st_dev, info.st_ino, nanoseconds(info.st_mtim),
+                                           nanoseconds(info.st_ctim)};
     if (info.st_size == 0)
         return STATUS_OK;
     size_t length = (size_t)info.st_size;
@@ -28,7 +34,8 @@ static enum status map_descriptor(struct file_map *map, int descriptor, const ch
     if (bytes == MAP_FAILED)
         return error_set_errno(error, errno == ENOMEM ? STATUS_NO_MEMORY : STATUS_IO, errno,
                                "cannot map '%s'", path);
-    *map = (struct file_map){.bytes = bytes, .length = length};
+    map->bytes = bytes;
+    map->length = length;
     return STATUS_OK;
 }
 

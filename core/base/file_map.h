@@ -8,9 +8,19 @@
 
 #include "core/base/error.h"
 
+/* What tells a file from every other, and from itself before a change: nobody can set the time of a
+ * file's last change of status. */
+struct file_identity {
+    uint64_t device;
+    uint64_t inode;
+    int64_t modified_ns; /* since 1970 */
+    int64_t changed_ns;
+};
+
 struct file_map {
     const uint8_t *bytes; /* NULL when closed or the file is empty */
     size_t length;
+    struct file_identity identity; /* when it was opened */
 };
 
 /* Directories and special files are refused. The error names the path. */

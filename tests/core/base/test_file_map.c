@@ -1,5 +1,6 @@
 /* Mapping files: content, the empty file, everything that is not a readable regular file. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,4 +98,28 @@ Test(file_map, a_file_without_permission_is_refused) {
     cr_assert_eq(seteuid(getuid()), 0);
     cr_assert_eq(status, STATUS_IO);
     cr_assert_not_null(strstr(error.text, "Permission denied"));
+}
+
+static struct file_identity identity_now(void) {
+    struct file_map map;
+    struct error error;
+    cr_assert_eq(file_map_open(&map, path, &error), STATUS_OK);
+    struct file_identity identity = map.identity;
+    file_map_close(&map);
+    return identity;
+}
+
+Test(file_map, an_identity_is_that_of_the_file_and_its_last_change) {
+    write_file(10);
+    struct file_identity first = identity_now(), again = identity_now();
+    cr_expect_eq(memcmp(&first, &again, sizeof first), 0);
+    usleep(20000);
+    struct timespec times[] = {{0, UTIME_OMIT},
+                               {first.modified_ns / 1000000000, first.modified_ns % 1000000000}};
+    write_file(10);
+    cr_assert_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+    struct file_identity edited = identity_now();
+    cr_expect_eq(edited.modified_ns, first.modified_ns);
+    cr_expect_eq(edited.inode, first.inode);
+    cr_expect_gt(edited.changed_ns, first.changed_ns);
 }

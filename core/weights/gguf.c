@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/base/arena.h"
-#include "core/base/file_map.h"
 #include "core/weights/gguf_parse.h"
 #include "core/weights/gguf_split.h"
 
@@ -190,6 +189,22 @@ size_t gguf_file_count(const struct gguf *gguf) {
 
 const char *gguf_file_path(const struct gguf *gguf, size_t index) {
     return index < gguf->shard_count ? gguf->shards[index].path : NULL;
+}
+
+const struct file_map *gguf_file_map(const struct gguf *gguf, size_t index) {
+    return &gguf->shards[index].map;
+}
+
+size_t gguf_file_header_bytes(const struct gguf *gguf, size_t index) {
+    const struct shard *shard = &gguf->shards[index];
+    size_t bytes = shard->map.length;
+    for (size_t i = 0; i < shard->content.tensor_count; i++) {
+        const struct tensor *tensor = &shard->content.tensors[i];
+        size_t offset = (size_t)((uintptr_t)tensor->bytes - (uintptr_t)shard->map.bytes);
+        if (tensor->byte_count > 0 && offset < bytes)
+            bytes = offset;
+    }
+    return bytes;
 }
 
 void gguf_forget_rows(const struct gguf *gguf, const struct tensor *tensor, uint64_t row_first,

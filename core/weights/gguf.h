@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
+#include "core/base/file_map.h"
 #include "core/base/text.h"
 #include "core/weights/tensor.h"
 
@@ -70,6 +71,9 @@ const struct tensor *gguf_find_tensor(const struct gguf *gguf, const char *name)
 uint64_t gguf_file_bytes(const struct gguf *gguf);
 size_t gguf_file_count(const struct gguf *gguf);
 const char *gguf_file_path(const struct gguf *gguf, size_t index);
+/* The file as mapped, and how many of its bytes come before the first tensor's. */
+const struct file_map *gguf_file_map(const struct gguf *gguf, size_t index);
+size_t gguf_file_header_bytes(const struct gguf *gguf, size_t index);
 
 /* A tensor's bytes were copied elsewhere: its pages need not stay in memory. */
 void gguf_forget_tensor(const struct gguf *gguf, const struct tensor *tensor);

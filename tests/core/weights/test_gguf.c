@@ -292,3 +292,17 @@ Test(gguf, every_allocation_of_opening_may_fail) {
     } while (failed);
     cr_assert_gt(n, 5);
 }
+
+Test(gguf, a_header_ends_where_the_first_tensor_begins) {
+    write_three_shards();
+    struct error error;
+    struct gguf *gguf;
+    char path[128];
+    snprintf(path, sizeof path, "%s", in_folder("m-00001-of-00003.gguf"));
+    cr_assert_eq(gguf_open(path, &gguf, &error), STATUS_OK);
+    for (size_t i = 0; i < 3; i++) {
+        const struct file_map *map = gguf_file_map(gguf, i);
+        cr_expect_eq(map->bytes + gguf_file_header_bytes(gguf, i), gguf_tensor_at(gguf, i)->bytes);
+    }
+    gguf_close(gguf);
+}

@@ -78,22 +78,19 @@ static void *allocate(size_t bytes) {
     return memory;
 }
 
-enum status tile_set_create(struct tile_set *set, const struct tensor *const *parts, int part_count,
-                            struct error *error) {
-    assert(part_count > 0);
+enum status tile_set_create_in(struct tile_set *set, const struct tensor *const *parts,
+                               int part_count, void *memory, struct error *error) {
+    assert(part_count > 0 && (uintptr_t)memory % 64 == 0);
     *set = (struct tile_set){0};
     TRY(check_parts(parts, part_count, error));
-    size_t bytes = (size_t)tile_bytes(parts, part_count);
     set->tiles = calloc((size_t)part_count, sizeof *set->tiles);
-    set->memory = allocate(bytes);
-    if (set->tiles == NULL || set->memory == NULL) {
-        tile_set_destroy(set);
+    if (set->tiles == NULL)
         return error_no_memory(error, "packed weights");
-    }
-    set->memory_bytes = bytes;
+    set->memory = memory;
+    set->memory_bytes = (size_t)tile_bytes(parts, part_count);
     set->in = (int)parts[0]->dims[0];
     set->part_count = part_count;
-    uint8_t *next = set->memory;
+    uint8_t *next = memory;
     for (int i = 0; i < part_count; i++) {
         struct tile *tile = &set->tiles[i];
         *tile = plan_tile(parts[i]);
@@ -105,9 +102,24 @@ enum status tile_set_create(struct tile_set *set, const struct tensor *const *pa
     return STATUS_OK;
 }
 
+enum status tile_set_create(struct tile_set *set, const struct tensor *const *parts, int part_count,
+                            struct error *error) {
+    *set = (struct tile_set){0};
+    TRY(check_parts(parts, part_count, error));
+    void *memory = allocate((size_t)tile_bytes(parts, part_count));
+    if (memory == NULL)
+        return error_no_memory(error, "packed weights");
+    enum status status = tile_set_create_in(set, parts, part_count, memory, error);
+    set->owns_memory = status == STATUS_OK;
+    if (status != STATUS_OK)
+        free(memory);
+    return status;
+}
+
 void tile_set_destroy(struct tile_set *set) {
     free(set->tiles);
-    free(set->memory);
+    if (set->owns_memory)
+        free(set->memory);
     *set = (struct tile_set){0};
 }
 

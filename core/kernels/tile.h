@@ -5,6 +5,7 @@
 #ifndef CORE_KERNELS_TILE_H
 #define CORE_KERNELS_TILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +13,10 @@
 #include "core/weights/tensor.h"
 
 struct tile; /* layout in tile_layout.h, for the kernels of this folder only */
+
+/* Of the bytes of a packed set, for those who keep them: raised with every change of what a tensor
+ * is packed to. It is the same for all instruction sets. */
+enum { TILE_LAYOUT_VERSION = 1 };
 
 /* Bytes that a set of these parts takes: all [rows][in] with the same `in`. Parts may differ in
  * type: each part is padded to whole column blocks of its own. */
@@ -25,8 +30,9 @@ struct tile_set {
     int block_count;    /* of PANEL_COLUMNS columns, parts padded separately */
     struct tile *tiles; /* [part_count] */
     int part_count;
-    void *memory; /* owned */
+    void *memory;
     size_t memory_bytes;
+    bool owns_memory;
 };
 
 /* One block's place: which tile, which block of it, first output column and how many are real. */
@@ -41,6 +47,10 @@ struct tile_block {
  * large are refused. */
 enum status tile_set_create(struct tile_set *set, const struct tensor *const *parts, int part_count,
                             struct error *error);
+/* The same in memory of the caller's: tile_bytes of it, 64-byte aligned, which outlive the set. It
+ * may hold packed blocks already, and is then only read. */
+enum status tile_set_create_in(struct tile_set *set, const struct tensor *const *parts,
+                               int part_count, void *memory, struct error *error);
 /* Pack column block `block` of the set's own parts: independent of all others, so callers may run
  * blocks in parallel. */
 void tile_set_pack_block(const struct tile_set *set, const struct tensor *const *parts, int block);

@@ -196,3 +196,41 @@ Test(tile, every_failing_allocation_is_an_error_and_leaves_nothing_behind) {
     tile_set_destroy(&set);
     random_tensor_destroy(&tensor);
 }
+
+static uint64_t hash_more(uint64_t hash, const uint8_t *bytes, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+/* Packed weights are kept between runs of different versions of the program: when this hash
+ * changes, so must TILE_LAYOUT_VERSION. */
+Test(tile, the_layout_is_that_of_its_version) {
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < quant_type_count(); i++) {
+        struct tensor tensor = random_tensor_create(quant_type_at(i), 512, 70, 5);
+        const struct tensor *parts[] = {&tensor};
+        struct tile_set set = pack(parts, 1);
+        hash = hash_more(hash, set.memory, set.memory_bytes);
+        tile_set_destroy(&set);
+        random_tensor_destroy(&tensor);
+    }
+    cr_expect_eq(TILE_LAYOUT_VERSION, 1);
+    cr_expect_eq(hash, UINT64_C(0xdf6a46f1cb200b30), "the hash is %#llx", (unsigned long long)hash);
+}
+
+Test(tile, a_set_in_memory_of_the_callers_is_the_same_and_leaves_it) {
+    struct tensor tensor = random_tensor_create(quant_type_find(QUANT_Q4_K), 256, 100, 3);
+    const struct tensor *parts[] = {&tensor};
+    struct tile_set set = pack(parts, 1), other;
+    struct error error;
+    uint8_t *memory = aligned_alloc(64, set.memory_bytes);
+    cr_assert_eq(tile_set_create_in(&other, parts, 1, memory, &error), STATUS_OK);
+    for (int b = 0; b < other.block_count; b++)
+        tile_set_pack_block(&other, parts, b);
+    tile_set_destroy(&other);
+    cr_expect_eq(memcmp(memory, set.memory, set.memory_bytes), 0);
+    free(memory);
+    tile_set_destroy(&set);
+    random_tensor_destroy(&tensor);
+}

@@ -46,6 +46,7 @@ static void destroy(struct backend *backend) {
     thread_pool_before_sleep(cpu->pool, NULL);
     backend_cpu_weights_release(cpu);
     backend_cpu_memory_release(cpu);
+    tile_cache_destroy(cpu->cache);
     free(cpu);
 }
 
@@ -81,6 +82,11 @@ enum status backend_cpu_create_with(struct thread_pool *pool, const struct kerne
     thread_pool_before_sleep(pool, kernels->linear->release);
     *backend = &cpu->base;
     return STATUS_OK;
+}
+
+enum status backend_cpu_use_cache(struct backend *backend, const struct tile_cache_options *options,
+                                  struct error *error) {
+    return tile_cache_create(options, &backend_cpu_of(backend)->cache, error);
 }
 
 enum status backend_cpu_create(struct thread_pool *pool, const struct cpu_features *features,

@@ -4,6 +4,7 @@
 
 #include "core/base/cpu_features.h"
 #include "core/base/thread_pool.h"
+#include "core/engine/tile_cache.h"
 #include "core/kernels/kernels.h"
 #include "core/model/backend.h"
 
@@ -15,5 +16,12 @@ enum status backend_cpu_create(struct thread_pool *pool, const struct cpu_featur
 /* The same with kernels of the caller's choice, all of one unit. */
 enum status backend_cpu_create_with(struct thread_pool *pool, const struct kernels *kernels,
                                     struct backend **backend, struct error *error);
+
+/* Before prepare: packed weights are looked for in this cache. */
+enum status backend_cpu_use_cache(struct backend *backend, const struct tile_cache_options *options,
+                                  struct error *error);
+/* Between steps, once: weights that had to be packed are kept there; given up when `stop` (or NULL)
+ * is not 0. It takes as long as writing them, so it is for the end of a run. */
+void backend_cpu_keep_weights(struct backend *backend, const atomic_int *stop);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/base/thread_pool.h"
+#include "core/engine/tile_cache.h"
 #include "core/kernels/attention_block.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/tile.h"
@@ -97,7 +98,12 @@ struct backend_cpu {
     struct kernels kernels;
     const struct model *model; /* borrowed, from prepare on */
     struct tile_set *tiles;    /* [linear_count] by linear.id */
-    int embedded_rows;         /* since the embedding's pages were last given back */
+    uint8_t *tile_memory;      /* of all of them */
+    size_t tile_bytes;
+    bool packed; /* here, not by an earlier run */
+    struct tile_cache *cache;       /* NULL: none */
+    struct tile_cache_tiles cached; /* what tile_memory points into when the cache had the tiles */
+    int embedded_rows;              /* since the embedding's pages were last given back */
     int tile_count;
     struct backend_limits limits;
     char *kv[MODEL_KV_GROUPS_MAX];

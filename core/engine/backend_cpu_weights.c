@@ -1,11 +1,18 @@
-/* Weights of the CPU backend: every linear's parts packed into tiles at load, in parallel; the
- * mapped file's pages are given back as soon as they are copied. Small vectors stay where they are
- * mapped and are read when used. */
+/* Weights of the CPU backend: every linear's parts as tiles in one area, mapped from the tile
+ * cache or packed in parallel; the mapped file's pages are given back as soon as they are copied.
+ * Small vectors stay where they are mapped and are read when used. */
 #include "core/engine/backend_cpu_state.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "core/engine/backend_cpu.h"
 #include "core/weights/gguf.h"
+
+enum { HUGE_PAGE_BYTES = 2 << 20 };
 
 /* The linears of an op, at most two; NULL-terminated. */
 static void linears_of(const struct op *op, const struct linear *linears[3]) {
@@ -63,9 +70,8 @@ static void forget_round(const struct backend_cpu *cpu, const struct packing *pa
     }
 }
 
-static enum status pack(struct backend_cpu *cpu, const struct linear *linear, struct error *error) {
-    struct tile_set *set = &cpu->tiles[linear->id];
-    TRY(tile_set_create(set, linear->parts, linear->part_count, error));
+static void pack(const struct backend_cpu *cpu, const struct linear *linear) {
+    const struct tile_set *set = &cpu->tiles[linear->id];
     for (int first = 0; first < set->block_count; first += ROUND_BLOCKS) {
         struct packing packing = {set, linear, first};
         int left = set->block_count - first;
@@ -74,6 +80,78 @@ static enum status pack(struct backend_cpu *cpu, const struct linear *linear, st
         if (cpu->model->gguf != NULL)
             forget_round(cpu, &packing, count);
     }
+}
+
+/* One area for all tiles, in huge pages as far as it reaches; not yet touched. */
+static enum status map_tiles(struct backend_cpu *cpu, struct error *error) {
+    size_t room = cpu->tile_bytes + HUGE_PAGE_BYTES;
+    uint8_t *area = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (area == MAP_FAILED)
+        return error_set_errno(error, STATUS_NO_MEMORY, errno, "cannot map %zu bytes for weights",
+                               cpu->tile_bytes);
+    size_t before = (HUGE_PAGE_BYTES - (uintptr_t)area % HUGE_PAGE_BYTES) % HUGE_PAGE_BYTES;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t used = (cpu->tile_bytes + page - 1) / page * page;
+    if (before > 0)
+        munmap(area, before);
+    if (before + used < room)
+        munmap(area + before + used, room - before - used);
+    cpu->tile_memory = area + before;
+    madvise(cpu->tile_memory, used, MADV_HUGEPAGE); /* advice only: refusal is no failure */
+    return STATUS_OK;
+}
+
+/* The linears in the order of their tiles: [linear_count]. */
+static const struct linear **list_linears(const struct model *model, struct error *error) {
+    const struct linear **list = calloc((size_t)model->linear_count, sizeof *list);
+    if (list == NULL)
+        error_no_memory(error, "weights");
+    int count = 0;
+    for (int i = 0; list != NULL && i < model->op_count; i++) {
+        const struct linear *linears[3];
+        linears_of(&model->ops[i], linears);
+        for (int j = 0; linears[j] != NULL; j++)
+            list[count++] = linears[j];
+    }
+    assert(list == NULL || count == model->linear_count);
+    return list;
+}
+
+static enum status create_sets(struct backend_cpu *cpu, const struct linear *const *linears,
+                               struct error *error) {
+    uint8_t *next = cpu->tile_memory;
+    for (int i = 0; i < cpu->tile_count; i++) {
+        struct tile_set *set = &cpu->tiles[linears[i]->id];
+        TRY(tile_set_create_in(set, linears[i]->parts, linears[i]->part_count, next, error));
+        next += set->memory_bytes;
+    }
+    return STATUS_OK;
+}
+
+/* Tiles from the cache are only read. */
+static bool load(struct backend_cpu *cpu, const struct linear *const *linears) {
+    struct tile_cache_linears which = {cpu->model->gguf, linears, cpu->tile_count};
+    if (cpu->cache == NULL || cpu->model->gguf == NULL ||
+        !tile_cache_load(cpu->cache, &which, cpu->tile_bytes, cpu->pool, &cpu->cached))
+        return false;
+    cpu->tile_memory = (void *)(uintptr_t)cpu->cached.bytes;
+    return true;
+}
+
+static enum status prepare(struct backend_cpu *cpu, const struct linear *const *linears,
+                           struct error *error) {
+    cpu->tiles = calloc((size_t)cpu->model->linear_count, sizeof *cpu->tiles);
+    if (cpu->tiles == NULL)
+        return error_no_memory(error, "weights");
+    cpu->tile_count = cpu->model->linear_count;
+    cpu->tile_bytes = (size_t)backend_cpu_weights_bytes(cpu->model);
+    if (load(cpu, linears))
+        return create_sets(cpu, linears, error);
+    TRY(map_tiles(cpu, error));
+    TRY(create_sets(cpu, linears, error));
+    for (int i = 0; i < cpu->tile_count; i++)
+        pack(cpu, linears[i]);
+    cpu->packed = true;
     return STATUS_OK;
 }
 
@@ -81,17 +159,18 @@ enum status backend_cpu_weights_prepare(struct backend *backend, const struct mo
                                         struct error *error) {
     struct backend_cpu *cpu = backend_cpu_of(backend);
     cpu->model = model;
-    cpu->tiles = calloc((size_t)model->linear_count, sizeof *cpu->tiles);
-    if (cpu->tiles == NULL)
-        return error_no_memory(error, "weights");
-    cpu->tile_count = model->linear_count;
-    for (int i = 0; i < model->op_count; i++) {
-        const struct linear *linears[3];
-        linears_of(&model->ops[i], linears);
-        for (int j = 0; linears[j] != NULL; j++)
-            TRY(pack(cpu, linears[j], error));
-    }
-    return STATUS_OK;
+    const struct linear **linears = list_linears(model, error);
+    if (linears == NULL)
+        return STATUS_NO_MEMORY;
+    enum status status = prepare(cpu, linears, error);
+    free(linears);
+    return status;
+}
+
+void backend_cpu_keep_weights(struct backend *backend, const atomic_int *stop) {
+    struct backend_cpu *cpu = backend_cpu_of(backend);
+    if (cpu->cache != NULL && cpu->packed)
+        tile_cache_keep(cpu->cache, cpu->pool, cpu->tile_memory, cpu->tile_bytes, stop);
 }
 
 void backend_cpu_weights_release(struct backend_cpu *cpu) {
@@ -100,6 +179,13 @@ void backend_cpu_weights_release(struct backend_cpu *cpu) {
     free(cpu->tiles);
     cpu->tiles = NULL;
     cpu->tile_count = 0;
+    if (cpu->cached.bytes != NULL)
+        file_map_close(&cpu->cached.map);
+    else if (cpu->tile_memory != NULL)
+        munmap(cpu->tile_memory, cpu->tile_bytes);
+    cpu->cached.bytes = NULL;
+    cpu->tile_memory = NULL;
+    cpu->packed = false;
 }
 
 void backend_cpu_weights_read_vector(const struct tensor *tensor, float *out) {

@@ -315,6 +315,7 @@ int command_run(const struct settings *settings, const struct path_list *inputs,
     runtime_init(&run.runtime, settings, arena);
     finished_set_init(&run.finished);
     run.job.stop = signals_install();
+    run.runtime.stop = run.job.stop;
     run.summary = arena_calloc(arena, 1, sizeof *run.summary);
     if (!run.summary)
         return EXIT_NOT_STARTED;

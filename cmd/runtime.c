@@ -32,6 +32,8 @@ void runtime_init(struct runtime *runtime, const struct settings *settings, stru
 
 void runtime_close_engine(struct runtime *runtime) {
     engine_destroy(runtime->engine);
+    if (runtime->backend && runtime->settings->device != DEVICE_REFERENCE)
+        backend_cpu_keep_weights(runtime->backend, runtime->stop);
     if (runtime->backend)
         runtime->backend->ops->destroy(runtime->backend);
     runtime->engine = NULL;
@@ -168,12 +170,24 @@ static enum status choose_context(struct runtime *runtime, struct error *error) 
     return STATUS_OK;
 }
 
+/* No folder for caches, no cache. */
+static enum status use_tile_cache(struct runtime *runtime, struct error *error) {
+    const struct settings *settings = runtime->settings;
+    char folder[4096];
+    struct tile_cache_options options = {folder, settings->tile_cache.bytes, &runtime->log};
+    if (settings->device == DEVICE_REFERENCE || options.bytes_max == 0 ||
+        !model_id_cache_folder(folder, sizeof folder))
+        return STATUS_OK;
+    return backend_cpu_use_cache(runtime->backend, &options, error);
+}
+
 enum status runtime_open_backend(struct runtime *runtime, struct error *error) {
     TRY(choose_context(runtime, error));
     if (!runtime->pool)
         TRY(runtime_open_threads(runtime, error));
     int device = runtime->settings->device;
     TRY(runtime_create_backend(runtime, device, &runtime->backend, error));
+    TRY(use_tile_cache(runtime, error));
     const char *kv = budget_kv_name(budget_kv_type(runtime->settings));
     snprintf(runtime->numerics, sizeof runtime->numerics, "%s/kv-%s",
              runtime->backend->ops->numerics(runtime->backend), kv);

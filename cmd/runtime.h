@@ -30,6 +30,7 @@ struct runtime {
     struct thread_pool *pool;
     struct backend *backend;
     struct engine *engine;
+    const atomic_int *stop; /* of the user's; NULL: signals just end the process */
     char numerics[64];
     int context; /* positions of a sequence */
     struct budget budget;
@@ -39,7 +40,8 @@ struct runtime {
 /* The log on stderr, quiet or verbose as the settings say. */
 void runtime_init(struct runtime *runtime, const struct settings *settings, struct arena *arena);
 void runtime_deinit(struct runtime *runtime);
-/* Engine and backend are not needed any more: their memory goes back. */
+/* Engine and backend are not needed any more: weights that were packed are kept for the next start,
+ * and their memory goes back. */
 void runtime_close_engine(struct runtime *runtime);
 
 /* Each opens what it names and what that needs. */

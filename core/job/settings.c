@@ -97,13 +97,15 @@ static const struct option options[] = {
     CHOICE("kv-dtype", kv_dtype, ENGINE, kv_choices, "number format of the KV cache"),
     CHOICE("matmul-dtype", matmul_dtype, ENGINE | COMMAND_BENCH, matmul_choices,
            "what matmul inputs are rounded to: bf16 or fp32 (auto), or int8: faster, less exact"),
-    {"kv-memory", 0, OPTION_SIZE, AT(kv_memory), ENGINE, false, 0, 0, NULL, "SIZE",
+    {"kv-memory", 0, OPTION_SIZE, AT(kv_memory), ENGINE, false, 1, 100, NULL, "SIZE",
      "most memory for the KV cache: 6G, 500M or 80%"},
     INTEGER("batch-tokens", 0, batch_tokens, ENGINE, 1, 65536,
             "most prompt tokens computed in a step"),
     INTEGER("max-sequences", 0, max_sequences, ENGINE, 1, 4096, "most documents computed at once"),
     CHOICE("prefix-cache", prefix_cache, ENGINE, switch_choices,
            "share the KV of equal beginnings (default on)"),
+    {"tile-cache", 0, OPTION_SIZE, AT(tile_cache), COMMAND_RUN | COMMAND_VERIFY, false, 0, 0, NULL,
+     "SIZE", "disk space for weights kept ready for the next start: 20G (default); 0: none"},
     INTEGER("threads", 't', threads, COMMAND_ALL, 1, 1024, "default: cores this process may use"),
     TEXT("isa", 0, isa, COMMAND_ALL, "NAME",
          "scalar, avx2 or avx512: no wider instructions than these"),
@@ -145,6 +147,7 @@ void settings_init(struct settings *settings) {
         .batch_tokens = 512,
         .max_sequences = 64,
         .prefix_cache = 1,
+        .tile_cache = {.bytes = UINT64_C(20) << 30},
         .positions = 256,
     };
 }
@@ -253,15 +256,15 @@ static enum status assign_size(struct settings *settings, const struct option *o
     struct memory_size *size = field_of(settings, option);
     char *end = NULL;
     double number = strtod(value, &end);
-    bool valid = end != value && isfinite(number) && number > 0;
-    if (valid && strcmp(end, "%") == 0 && number <= 100) {
+    bool valid = end != value && begins_number(value) && isfinite(number) && number >= 0;
+    if (valid && strcmp(end, "%") == 0 && number > 0 && number <= option->max) {
         *size = (struct memory_size){.percent = number};
         return STATUS_OK;
     }
     double unit = valid ? size_unit(end) : 0;
-    if (unit == 0 || number * unit > UNBOUNDED)
-        return error_set(error, STATUS_BAD_INPUT,
-                         "--%s must be a size such as 6G, 500M or 80%%, got '%s'", option->name,
+    if (unit == 0 || number * unit < option->min || number * unit > UNBOUNDED)
+        return error_set(error, STATUS_BAD_INPUT, "--%s must be a size such as %s, got '%s'",
+                         option->name, option->max > 0 ? "6G, 500M or 80%" : "6G, 500M or 0",
                          value);
     *size = (struct memory_size){.bytes = (uint64_t)(number * unit)};
     return STATUS_OK;

@@ -73,7 +73,8 @@ struct settings {
     int matmul_dtype;
     struct memory_size kv_memory;
     long long batch_tokens, max_sequences;
-    int prefix_cache;  /* 0 off, 1 on */
+    int prefix_cache; /* 0 off, 1 on */
+    struct memory_size tile_cache;
     long long threads; /* 0: default */
     const char *isa;
     int device;
@@ -118,7 +119,7 @@ struct option {
     size_t offset; /* into struct settings */
     unsigned commands;
     bool per_document;          /* allowed in a JSONL line's options */
-    double min, max;            /* numbers */
+    double min, max;            /* numbers; sizes: fewest bytes, largest share in percent */
     const char *const *choices; /* NULL-terminated, in the enum's order */
     const char *argument;       /* for help: "N", "FILE" */
     const char *help;

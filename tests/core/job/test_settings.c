@@ -69,6 +69,18 @@ Test(settings, sizes_know_units_and_shares) {
         cr_assert_eq(assign("kv-memory", wrong[i]), STATUS_BAD_INPUT, "%s", wrong[i]);
 }
 
+Test(settings, the_tile_cache_may_have_no_space_but_no_share) {
+    settings_init(&settings);
+    cr_assert_eq(settings.tile_cache.bytes, UINT64_C(20) << 30);
+    cr_assert_eq(assign("tile-cache", "500M"), STATUS_OK);
+    cr_assert_eq(settings.tile_cache.bytes, UINT64_C(500) << 20);
+    cr_assert_eq(assign("tile-cache", "0"), STATUS_OK);
+    cr_assert_eq(settings.tile_cache.bytes, 0u);
+    const char *const wrong[] = {"", "80%", "0%", "off", "-1", "1X"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        cr_assert_eq(assign("tile-cache", wrong[i]), STATUS_BAD_INPUT, "%s", wrong[i]);
+}
+
 Test(settings, choices_list_what_there_is) {
     cr_assert_eq(assign("too-long", "keep-ends"), STATUS_OK);
     cr_assert_eq(settings.too_long, TOO_LONG_KEEP_ENDS);

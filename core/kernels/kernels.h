@@ -22,7 +22,10 @@
 
 enum unit { UNIT_F32, UNIT_BF16, UNIT_INT8 };
 
-enum { LINEAR_FEW_ROWS = 4 };
+enum {
+    LINEAR_FEW_ROWS = 4,      /* that vector kernels multiply as they decode */
+    LINEAR_FEW_ROWS_MAX = 16, /* that any kernels do */
+};
 
 enum {
     PANEL_COLUMNS = 64, /* output columns of a weight panel, keys of a KV page */
@@ -57,9 +60,10 @@ struct linear_kernels {
      * aligned. */
     void (*unpack_panel)(const struct tile *tile, int block, int k_first, int k_count, void *panel);
 
-    /* The whole k of a block straight from the decoder, without a panel, for row_count ≤
-     * LINEAR_FEW_ROWS: the same bits as unpack_panel and multiply. Writes PANEL_COLUMNS columns.
-     * NULL where it would not be faster. */
+    /* The whole k of a block straight from the decoder, without a panel, for row_count ≤ few_rows:
+     * the same bits as unpack_panel and multiply. Writes PANEL_COLUMNS columns. NULL where it would
+     * not be faster; then few_rows is 0. */
+    int few_rows;
     void (*multiply_few)(const struct tile *tile, int block, const void *rows, size_t row_stride,
                          int row_count, float *out, size_t out_stride);
 

@@ -124,7 +124,7 @@ static void copy_columns(const float *from, size_t from_stride, float *to, size_
 
 static void multiply_few(const struct linear_kernels *kernels, const struct tile_block *block,
                          const struct linear_task *task) {
-    float buffer[LINEAR_FEW_ROWS][PANEL_COLUMNS];
+    float buffer[LINEAR_FEW_ROWS_MAX][PANEL_COLUMNS];
     float *out = task->out + block->out_first;
     if (block->out_count == PANEL_COLUMNS) {
         kernels->multiply_few(block->tile, block->block, task->rows, task->row_stride,
@@ -158,7 +158,7 @@ static void multiply_edge(const struct linear_kernels *kernels, const struct til
 
 void linear_multiply_block(const struct linear_kernels *kernels, const struct tile_block *block,
                            const struct linear_task *task) {
-    if (kernels->multiply_few != NULL && task->row_count <= LINEAR_FEW_ROWS) {
+    if (task->row_count <= kernels->few_rows) {
         multiply_few(kernels, block, task);
         return;
     }

@@ -90,6 +90,7 @@ const struct linear_kernels linear_avx512 = {
     .convert_row = convert_row,
     .multiply = multiply,
     .unpack_panel = unpack_panel,
+    .few_rows = LINEAR_FEW_ROWS,
     .multiply_few = multiply_few,
     .k_step = 2,
     .chunk = 1024,

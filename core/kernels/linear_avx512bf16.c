@@ -54,6 +54,7 @@ const struct linear_kernels linear_avx512bf16 = {
     .convert_row = panel_bf16_convert_row,
     .multiply = multiply,
     .unpack_panel = panel_bf16_unpack,
+    .few_rows = LINEAR_FEW_ROWS,
     .multiply_few = multiply_few,
     .k_step = 2,
     .chunk = 2048,

@@ -471,6 +471,7 @@ const struct linear_kernels linear_int8_avx512vnni = {
     .convert_row = convert_row,
     .multiply = multiply,
     .unpack_panel = unpack_panel,
+    .few_rows = LINEAR_FEW_ROWS,
     .multiply_few = multiply_few,
     .k_step = INT8_GROUP,
     .chunk = 256,

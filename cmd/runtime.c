@@ -33,7 +33,7 @@ void runtime_init(struct runtime *runtime, const struct settings *settings, stru
 void runtime_close_engine(struct runtime *runtime) {
     engine_destroy(runtime->engine);
     if (runtime->backend && runtime->settings->device != DEVICE_REFERENCE)
-        backend_cpu_keep_weights(runtime->backend, runtime->stop);
+        backend_cpu_weights_keep(runtime->backend, runtime->stop);
     if (runtime->backend)
         runtime->backend->ops->destroy(runtime->backend);
     runtime->engine = NULL;

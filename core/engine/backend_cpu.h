@@ -22,6 +22,6 @@ enum status backend_cpu_use_cache(struct backend *backend, const struct tile_cac
                                   struct error *error);
 /* Between steps, once: weights that had to be packed are kept there; given up when `stop` (or NULL)
  * is not 0. It takes as long as writing them, so it is for the end of a run. */
-void backend_cpu_keep_weights(struct backend *backend, const atomic_int *stop);
+void backend_cpu_weights_keep(struct backend *backend, const atomic_int *stop);
 
 #endif

@@ -100,7 +100,7 @@ struct backend_cpu {
     struct tile_set *tiles;    /* [linear_count] by linear.id */
     uint8_t *tile_memory;      /* of all of them */
     size_t tile_bytes;
-    bool packed; /* here, not by an earlier run */
+    bool packed;                    /* here, not by an earlier run */
     struct tile_cache *cache;       /* NULL: none */
     struct tile_cache_tiles cached; /* what tile_memory points into when the cache had the tiles */
     int embedded_rows;              /* since the embedding's pages were last given back */

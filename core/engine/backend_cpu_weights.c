@@ -167,7 +167,7 @@ enum status backend_cpu_weights_prepare(struct backend *backend, const struct mo
     return status;
 }
 
-void backend_cpu_keep_weights(struct backend *backend, const atomic_int *stop) {
+void backend_cpu_weights_keep(struct backend *backend, const atomic_int *stop) {
     struct backend_cpu *cpu = backend_cpu_of(backend);
     if (cpu->cache != NULL && cpu->packed)
         tile_cache_keep(cpu->cache, cpu->pool, cpu->tile_memory, cpu->tile_bytes, stop);

@@ -27,6 +27,9 @@ static const struct bench_linear_case shapes[] = {
     {.name = "qwen2.5-0.5b down", .type = QUANT_Q6_K, .in = 4864, .out = 896},
     {.name = "gemma3-270m gate|up", .type = QUANT_Q5_0, .in = 640, .out = 4096},
     {.name = "gemma3-270m down", .type = QUANT_Q4_K, .in = 2048, .out = 640},
+    {.name = "llama-3.2-1b q|k|v", .type = QUANT_Q4_K, .in = 2048, .out = 3072},
+    {.name = "llama-3.2-1b gate|up", .type = QUANT_Q4_K, .in = 2048, .out = 16384},
+    {.name = "llama-3.2-1b down", .type = QUANT_Q4_K, .in = 8192, .out = 2048},
 };
 
 struct bench {

@@ -26,9 +26,24 @@ enum {
     WARP_THREADS = 128, /* kernels with a warp an item: WARP_THREADS / 32 items a block */
 };
 
-/* Attention: warps of a block = 4 × ATTENTION_COLUMN_WARPS; 64 rows of prefill. From head_dim 256
- * two warps share 16 rows, each half of the keys and half of the output columns. */
-#define ATTENTION_WIDE_DIM 256
+/* Attention on matrix units: 64 packed rows of prefill are four groups of 16, decode is one group.
+ * Warps that share a group's rows take a part of the keys and of the output columns each: four of
+ * decode; at head_dim 256, whose output would not fit one warp's registers, two of prefill.
+ * By FMA: 128 threads; 32 packed rows of prefill, or 16 at head_dim 256, to stay within 48 KB. */
+#define ATTENTION_COLUMN_WARPS(decode, head_dim) ((decode) ? 4 : (head_dim) > 128 ? 2 : 1)
+#define ATTENTION_FMA_ROWS(decode, head_dim) \
+    ((decode) || (head_dim) > 128 ? ATTENTION_DECODE_ROWS : ATTENTION_PREFILL_ROWS / 2)
+#define ATTENTION_THREADS(matrix, decode, head_dim) \
+    ((matrix) && !(decode) ? 128 * ATTENTION_COLUMN_WARPS(decode, head_dim) : 128)
+
+/* Rows of keys, values and queries are padded by 8 elements, of probabilities by 8 (16-bit) or 4
+ * (fp32). Keys and values have a buffer each from 8.0, else one. */
+#define ATTENTION_TILE_BYTES(head_dim) (KV_TILE * ((head_dim) + 8) * 2)
+#define ATTENTION_MATRIX_BYTES(buffers, rows, column_warps, head_dim) \
+    ((buffers)*ATTENTION_TILE_BYTES(head_dim) +                       \
+     ((column_warps) > 1 ? (rows) * (KV_TILE + 8) * 2 + (rows) * (column_warps)*4 : 0))
+#define ATTENTION_FMA_BYTES(rows, head_dim) \
+    (ATTENTION_TILE_BYTES(head_dim) + (rows) * ((head_dim) + 8) * 2 + (rows) * (KV_TILE + 4) * 4)
 
 enum kernel_id {
     KERNEL_EMBED,

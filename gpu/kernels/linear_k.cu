@@ -1,0 +1,6 @@
+/* Matmuls that read 256-value blocks directly. */
+#include "gpu/kernels/linear_blocks.cuh"
+
+LINEAR_KERNELS(q4_k, WEIGHT_Q4_K)
+LINEAR_KERNELS(q5_k, WEIGHT_Q5_K)
+LINEAR_KERNELS(q6_k, WEIGHT_Q6_K)

@@ -19,35 +19,40 @@ static bool available(const struct cpu_features *features) {
 
 /* ---- rows ---- */
 
-/* Lanes' bytes in the low 16 of the result. */
-ALWAYS_INLINE __m128i narrow(__m512 scaled) {
-    return _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(scaled));
+/* To nearest even, as lrintf; the largest size comes out as 127 and nothing past it. */
+ALWAYS_INLINE __m128i narrow(__m512 values, __m512 factors) {
+    return _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(values, factors)));
 }
 
-/* To nearest even, as lrintf; the largest size is 127 and cannot round past it. */
+/* Four quads' sums in each half. */
+ALWAYS_INLINE void sum_halves(__m256i bytes, int *sums) {
+    __m256i quads = _mm256_dpbusd_epi32(_mm256_setzero_si256(), _mm256_set1_epi8(1), bytes);
+    quads = _mm256_add_epi32(quads, _mm256_shuffle_epi32(quads, _MM_SHUFFLE(1, 0, 3, 2)));
+    quads = _mm256_add_epi32(quads, _mm256_shuffle_epi32(quads, _MM_SHUFFLE(2, 3, 0, 1)));
+    sums[0] = _mm256_extract_epi32(quads, 0);
+    sums[1] = _mm256_extract_epi32(quads, 4);
+}
+
 static void convert_group(const float *in, struct int8_row_group *out) {
+    const __m512 zero = _mm512_setzero_ps();
     __m512 low = _mm512_loadu_ps(in), high = _mm512_loadu_ps(in + TILE_LANES);
-    __m512 zero = _mm512_setzero_ps();
     __m512 sizes = _mm512_max_ps(_mm512_abs_ps(low), _mm512_abs_ps(high));
-    __m512 check = _mm512_add_ps(_mm512_mul_ps(low, zero), _mm512_mul_ps(high, zero));
-    float scale = _mm512_reduce_max_ps(sizes) / 127.0f;
-    if (_mm512_cmp_ps_mask(check, zero, _CMP_NEQ_UQ) != 0)
+    float scale = _mm512_reduce_max_ps(sizes) / 127.0f, factor = 1.0f / scale;
+    int sums[2];
+    if (_mm512_cmp_ps_mask(low, high, _CMP_UNORD_Q) != 0 || !(scale <= __FLT_MAX__))
         scale = __builtin_nanf("");
-    float factor = scale > 0 ? 1.0f / scale : 0;
-    __m512 factors = _mm512_set1_ps(factor <= __FLT_MAX__ ? factor : 0);
-    if (!(factor > 0))
+    if (!(scale > 0 && factor <= __FLT_MAX__)) {
         low = high = zero;
-    __m512 most = _mm512_set1_ps(127), least = _mm512_set1_ps(-127);
-    low = _mm512_max_ps(_mm512_min_ps(_mm512_mul_ps(low, factors), most), least);
-    high = _mm512_max_ps(_mm512_min_ps(_mm512_mul_ps(high, factors), most), least);
-    __m128i bytes[2] = {narrow(low), narrow(high)};
-    memcpy(out->values, bytes, sizeof out->values);
-    int low_sum = _mm512_reduce_add_epi32(_mm512_cvtepi8_epi32(bytes[0]));
-    int high_sum = _mm512_reduce_add_epi32(_mm512_cvtepi8_epi32(bytes[1]));
+        factor = 0;
+    }
+    __m512 factors = _mm512_set1_ps(factor);
+    __m256i bytes = _mm256_set_m128i(narrow(high, factors), narrow(low, factors));
+    _mm256_storeu_si256((void *)out->values, bytes);
+    sum_halves(bytes, sums);
     out->scale = scale;
-    out->half_sum[0] = scale * (float)low_sum;
-    out->half_sum[1] = scale * (float)high_sum;
-    out->sum = scale * (float)(low_sum + high_sum);
+    out->half_sum[0] = scale * (float)sums[0];
+    out->half_sum[1] = scale * (float)sums[1];
+    out->sum = scale * (float)(sums[0] + sums[1]);
 }
 
 static void convert_row(const float *in, int count, void *out) {

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "gpu/kernels/arguments.h"
+#include "gpu/kernels/kernel_arguments.h"
 
 /* How a device multiplies. */
 enum matrix_path {

@@ -1,5 +1,5 @@
 /* The attention kernels of one KV element: attention_prefill_<kv>_<dim> and
- * attention_decode_<kv>_<dim>; arguments.h says what they compute. Both run the same code on
+ * attention_decode_<kv>_<dim>; kernel_arguments.h says what they compute. Both run the same code on
  * tiles of a different height, so a row has the same bits from both.
  *
  * FLOPs of a task: 4 × packed rows × keys × head_dim. Bytes: its keys' pages once (2 × 64 ×

@@ -1,4 +1,4 @@
-/* Conversions between fp32 and the element types of arguments.h, and sums over a warp or block in
+/* Conversions between fp32 and the element types of kernel_arguments.h, and sums over a warp or block in
  * one fixed order. Everything here is by type at run time: the kernels that use it wait for memory.
  */
 #ifndef GPU_KERNELS_NUMBERS_CUH
@@ -39,7 +39,7 @@ __device__ __forceinline__ void numbers_store2(void *out, int element, int64_t i
         *(uint32_t *)((uint16_t *)out + index) = ptx_pack<ELEMENT_BF16>(low, high);
 }
 
-/* x of a matmul's result: see arguments.h. */
+/* x of a matmul's result: see kernel_arguments.h. */
 __device__ __forceinline__ float numbers_load(const float *in, int64_t index, float scale,
                                               const float *bias, int column) {
     float value = in[index] * scale;

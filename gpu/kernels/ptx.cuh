@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "gpu/kernels/arguments.h"
+#include "gpu/kernels/kernel_arguments.h"
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define DEVICE_PATH_AMPERE 1

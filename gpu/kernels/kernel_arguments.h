@@ -13,8 +13,8 @@
  * fp16 range: where an fp16 matmul input could overflow, its row is written times a power of two
  * and row_scale[row] is the inverse that the result must be multiplied with; otherwise 1.
  * bf16 and fp32 rows are never scaled. */
-#ifndef GPU_KERNELS_ARGUMENTS_H
-#define GPU_KERNELS_ARGUMENTS_H
+#ifndef GPU_KERNELS_KERNEL_ARGUMENTS_H
+#define GPU_KERNELS_KERNEL_ARGUMENTS_H
 
 #include <stdint.h>
 

@@ -37,11 +37,14 @@ enum {
     ((matrix) && !(decode) ? 128 * ATTENTION_COLUMN_WARPS(decode, head_dim) : 128)
 
 /* Rows of keys, values and queries are padded by 8 elements, of probabilities by 8 (16-bit) or 4
- * (fp32). Keys and values have a buffer each from 8.0, else one. */
+ * (fp32). Keys and values have a buffer each from 8.0, else one. At head_dim 256 half of the
+ * queries' fragments, 16 columns of a row in 32 bytes, wait in shared memory. */
+#define ATTENTION_SHARED_STEPS 8
 #define ATTENTION_TILE_BYTES(head_dim) (KV_TILE * ((head_dim) + 8) * 2)
-#define ATTENTION_MATRIX_BYTES(buffers, rows, column_warps, head_dim) \
-    ((buffers)*ATTENTION_TILE_BYTES(head_dim) +                       \
-     ((column_warps) > 1 ? (rows) * (KV_TILE + 8) * 2 + (rows) * (column_warps)*4 : 0))
+#define ATTENTION_MATRIX_BYTES(buffers, rows, column_warps, head_dim)                    \
+    ((buffers)*ATTENTION_TILE_BYTES(head_dim) +                                          \
+     ((column_warps) > 1 ? (rows) * (KV_TILE + 8) * 2 + (rows) * (column_warps)*4 : 0) + \
+     ((column_warps) == 2 ? (rows)*ATTENTION_SHARED_STEPS * 32 : 0))
 #define ATTENTION_FMA_BYTES(rows, head_dim) \
     (ATTENTION_TILE_BYTES(head_dim) + (rows) * ((head_dim) + 8) * 2 + (rows) * (KV_TILE + 4) * 4)
 

@@ -16,8 +16,11 @@ template <int KV_, int DIM_, int ROW_WARPS_, int COLUMN_WARPS_> struct mma_shape
     static constexpr int ROW_WARPS = ROW_WARPS_, COLUMN_WARPS = COLUMN_WARPS_;
     static constexpr int ELEMENT = tile_element(KV_);
     static constexpr int THREADS = 32 * ROW_WARPS * COLUMN_WARPS;
-    static constexpr int STRIDE = DIM + 8;              /* elements from a shared row to the next */
-    static constexpr int STEPS = DIM / 16;              /* of a score's sum */
+    static constexpr int STRIDE = DIM + 8; /* elements from a shared row to the next */
+    static constexpr int STEPS = DIM / 16; /* of a score's sum */
+    /* Steps whose query fragments wait in shared memory instead of registers. */
+    static constexpr int SHARED_STEPS = COLUMN_WARPS == 2 ? ATTENTION_SHARED_STEPS : 0;
+    static constexpr int OWN_STEPS = STEPS - SHARED_STEPS;
     static constexpr int KEYS = KV_TILE / COLUMN_WARPS; /* of a warp */
     static constexpr int KEY_GROUPS = KEYS / 8;
     static constexpr int COLUMN_GROUPS = (DIM / 8 + COLUMN_WARPS - 1) / COLUMN_WARPS;
@@ -33,12 +36,14 @@ template <class SHAPE> struct mma_shared {
     uint16_t *values;
     uint16_t *pairs; /* [rows][PAIR_STRIDE] */
     float *most;     /* [COLUMN_WARPS][rows] */
+    uint4 *queries;  /* [SHARED_STEPS][ROW_WARPS][32] fragments */
 
     __device__ __forceinline__ explicit mma_shared(unsigned char *memory) {
         keys = (uint16_t *)memory;
         values = keys + (DEVICE_PATH_AMPERE ? KV_TILE * SHAPE::STRIDE : 0);
         pairs = values + KV_TILE * SHAPE::STRIDE;
         most = (float *)(pairs + 16 * SHAPE::ROW_WARPS * SHAPE::PAIR_STRIDE);
+        queries = (uint4 *)(most + SHAPE::COLUMN_WARPS * 16 * SHAPE::ROW_WARPS);
     }
 };
 
@@ -68,7 +73,6 @@ template <class SHAPE> struct mma_state {
 /* Where a thread stands. */
 template <class SHAPE> struct mma_place {
     int lane, row_warp, column_warp;
-    int2 visible[2]; /* first and last key of its two rows */
 
     __device__ __forceinline__ mma_place() {
         int warp = (int)threadIdx.x / 32;
@@ -87,53 +91,87 @@ template <class SHAPE> struct mma_place {
     }
 };
 
+/* Two neighbouring columns of a query, scaled; zeros where there is no row. */
+template <class SHAPE>
+__device__ __forceinline__ uint32_t mma_query_pair(const float *query, int column, float factor) {
+    float2 pair = make_float2(0, 0);
+    if (query)
+        pair = *(const float2 *)(query + column);
+    return ptx_pack<SHAPE::ELEMENT>(pair.x * factor, pair.y * factor);
+}
+
+/* Left operands of all steps, the first SHARED_STEPS to shared memory. */
 template <class SHAPE>
 __device__ __forceinline__ void mma_load_queries(const tile_walk &walk,
-                                                 const mma_place<SHAPE> &place,
-                                                 uint32_t queries[SHAPE::STEPS][4]) {
+                                                 const mma_place<SHAPE> &place, uint4 *shared,
+                                                 uint32_t queries[SHAPE::OWN_STEPS][4]) {
     float factor = walk.query_factor();
+    const float *rows[2];
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        bool valid = place.packed(half) < walk.task.packed_count;
-        const float *query = valid ? walk.query(place.packed(half), SHAPE::DIM) : nullptr;
+    for (int half = 0; half < 2; half++)
+        rows[half] = place.packed(half) < walk.task.packed_count
+                         ? walk.query(place.packed(half), SHAPE::DIM)
+                         : nullptr;
 #pragma unroll
-        for (int i = 0; i < 2 * SHAPE::STEPS; i++) {
-            float2 pair = make_float2(0, 0);
-            if (valid)
-                pair = *(const float2 *)(query + i * 8 + place.lane % 4 * 2);
-            queries[i / 2][i % 2 * 2 + half] =
-                ptx_pack<SHAPE::ELEMENT>(pair.x * factor, pair.y * factor);
+    for (int step = 0; step < SHAPE::STEPS; step++) {
+        uint32_t pairs[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            pairs[i] = mma_query_pair<SHAPE>(rows[i % 2],
+                                             step * 16 + i / 2 * 8 + place.lane % 4 * 2, factor);
+        if (step < SHAPE::SHARED_STEPS) {
+            if (place.column_warp == 0)
+                shared[(step * SHAPE::ROW_WARPS + place.row_warp) * 32 + place.lane] =
+                    make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+            continue;
         }
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            queries[step - SHAPE::SHARED_STEPS][i] = pairs[i];
     }
+}
+
+template <class SHAPE>
+__device__ __forceinline__ void mma_query_step(const uint32_t queries[SHAPE::OWN_STEPS][4],
+                                               const uint4 *shared, const mma_place<SHAPE> &place,
+                                               int step, uint32_t out[4]) {
+    if (step < SHAPE::SHARED_STEPS) {
+        uint4 a = shared[(step * SHAPE::ROW_WARPS + place.row_warp) * 32 + place.lane];
+        out[0] = a.x, out[1] = a.y, out[2] = a.z, out[3] = a.w;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        out[i] = queries[step - SHAPE::SHARED_STEPS][i];
 }
 
 /* scores[16 × KEYS] of the warp's keys. */
 template <class SHAPE>
-__device__ __forceinline__ void mma_scores(const uint32_t queries[SHAPE::STEPS][4],
-                                           const uint16_t *keys, const mma_place<SHAPE> &place,
-                                           float scores[SHAPE::KEY_GROUPS][4]) {
-    const uint16_t *row = keys + (place.column_warp * SHAPE::KEYS + place.lane % 8) * SHAPE::STRIDE;
+__device__ __forceinline__ void
+mma_scores(const uint32_t queries[SHAPE::OWN_STEPS][4], const mma_shared<SHAPE> &shared,
+           const mma_place<SHAPE> &place, float scores[SHAPE::KEY_GROUPS][4]) {
+    const uint16_t *row =
+        shared.keys + (place.column_warp * SHAPE::KEYS + place.lane % 8) * SHAPE::STRIDE;
 #pragma unroll
-    for (int n = 0; n < SHAPE::KEY_GROUPS; n++)
+    for (int i = 0; i < SHAPE::KEY_GROUPS * 4; i++)
+        scores[i / 4][i % 4] = 0;
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            scores[n][i] = 0;
-#pragma unroll
-    for (int step = 0; step + 1 < SHAPE::STEPS; step += 2)
-#pragma unroll
-        for (int n = 0; n < SHAPE::KEY_GROUPS; n++) {
-            uint32_t b[4];
-            ptx_load_matrix4(b, row + n * 8 * SHAPE::STRIDE + step * 16 + place.lane / 8 * 8);
-            ptx_multiply<SHAPE::ELEMENT>(scores[n], queries[step], b[0], b[1]);
-            ptx_multiply<SHAPE::ELEMENT>(scores[n], queries[step + 1], b[2], b[3]);
-        }
-    if (SHAPE::STEPS % 2) {
-        constexpr int LAST = SHAPE::STEPS - 1;
+    for (int step = 0; step < SHAPE::STEPS; step += 2) {
+        bool pair = step + 1 < SHAPE::STEPS;
+        uint32_t a[2][4], b[4] = {};
+        mma_query_step<SHAPE>(queries, shared.queries, place, step, a[0]);
+        if (pair)
+            mma_query_step<SHAPE>(queries, shared.queries, place, step + 1, a[1]);
 #pragma unroll
         for (int n = 0; n < SHAPE::KEY_GROUPS; n++) {
-            uint32_t b[2];
-            ptx_load_matrix2(b, row + n * 8 * SHAPE::STRIDE + LAST * 16 + place.lane / 8 % 2 * 8);
-            ptx_multiply<SHAPE::ELEMENT>(scores[n], queries[LAST], b[0], b[1]);
+            const uint16_t *at = row + n * 8 * SHAPE::STRIDE + step * 16;
+            if (pair)
+                ptx_load_matrix4(b, at + place.lane / 8 * 8);
+            else
+                ptx_load_matrix2(b, at + place.lane / 8 % 2 * 8);
+            ptx_multiply<SHAPE::ELEMENT>(scores[n], a[0], b[0], b[1]);
+            if (pair)
+                ptx_multiply<SHAPE::ELEMENT>(scores[n], a[1], b[2], b[3]);
         }
     }
 }
@@ -147,6 +185,11 @@ __device__ __forceinline__ void mma_mask(const tile_walk &walk, const mma_place<
     if (whole && !(cap > 0))
         return;
     int key_first = tile * KV_TILE + place.column_warp * SHAPE::KEYS + place.lane % 4 * 2;
+    int2 visible[2] = {}; /* read again for the few tiles that need it: registers are scarce */
+    if (!whole) {
+        visible[0] = walk.visible(place.packed(0));
+        visible[1] = walk.visible(place.packed(1));
+    }
 #pragma unroll
     for (int n = 0; n < SHAPE::KEY_GROUPS; n++)
 #pragma unroll
@@ -154,7 +197,7 @@ __device__ __forceinline__ void mma_mask(const tile_walk &walk, const mma_place<
             int key = key_first + n * 8 + i % 2;
             if (cap > 0)
                 scores[n][i] = tile_softcap(scores[n][i], cap);
-            if (!whole && (key < place.visible[i / 2].x || key > place.visible[i / 2].y))
+            if (!whole && (key < visible[i / 2].x || key > visible[i / 2].y))
                 scores[n][i] = -NUMBERS_INFINITY;
         }
 }
@@ -378,7 +421,7 @@ __device__ __forceinline__ void mma_write_out(const tile_walk &walk, const mma_p
  * keys' under softmax and output. */
 template <class SHAPE>
 __device__ __forceinline__ void mma_tile(const tile_walk &walk, const mma_place<SHAPE> &place,
-                                         const uint32_t queries[SHAPE::STEPS][4], int tile,
+                                         const uint32_t queries[SHAPE::OWN_STEPS][4], int tile,
                                          int tile_end, const mma_shared<SHAPE> &shared,
                                          mma_state<SHAPE> &state) {
     float scores[SHAPE::KEY_GROUPS][4], most[2];
@@ -392,7 +435,7 @@ __device__ __forceinline__ void mma_tile(const tile_walk &walk, const mma_place<
         tile_load<SHAPE::KV, SHAPE::DIM, SHAPE::THREADS>(walk, tile, true, shared.values);
         ptx_copy_commit();
     }
-    mma_scores<SHAPE>(queries, shared.keys, place, scores);
+    mma_scores<SHAPE>(queries, shared, place, scores);
     mma_mask<SHAPE>(walk, place, tile, scores);
     mma_most<SHAPE>(scores, most);
     if (SHAPE::EXCHANGES && place.lane % 4 == 0)
@@ -427,13 +470,11 @@ template <class SHAPE>
 __device__ __forceinline__ void mma_task(const tile_walk &walk, unsigned char *memory) {
     mma_shared<SHAPE> shared(memory);
     mma_place<SHAPE> place;
-    uint32_t queries[SHAPE::STEPS][4];
+    uint32_t queries[SHAPE::OWN_STEPS][4];
     mma_state<SHAPE> state;
     mma_merged<SHAPE> merged(walk.arguments.scratch);
     int first = walk.tile_first(), end = walk.tile_end();
-    place.visible[0] = walk.visible(place.packed(0));
-    place.visible[1] = walk.visible(place.packed(1));
-    mma_load_queries<SHAPE>(walk, place, queries);
+    mma_load_queries<SHAPE>(walk, place, shared.queries, queries);
     state.clear();
     if (walk.task.state_from >= 0) {
         mma_read_states<SHAPE>(walk, place, state);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ static enum status map_descriptor(struct file_map *map, int descriptor, const ch
                                "cannot map '%s'", path);
     map->bytes = bytes;
     map->length = length;
+    map->descriptor = descriptor;
     return STATUS_OK;
 }
 
@@ -48,7 +50,8 @@ enum status file_map_open(struct file_map *map, const char *path, struct error *
                                "cannot open '%s'", path);
     }
     enum status status = map_descriptor(map, descriptor, path, error);
-    close(descriptor);
+    if (!map->bytes)
+        close(descriptor);
     return status;
 }
 
@@ -58,9 +61,25 @@ static void *mapping_address(const struct file_map *map, size_t offset) {
 }
 
 void file_map_close(struct file_map *map) {
-    if (map->bytes)
+    if (map->bytes) {
         munmap(mapping_address(map, 0), map->length);
+        close(map->descriptor);
+    }
     *map = (struct file_map){0};
+}
+
+/* What cannot be read is taken from the map, which fails in its own way if it must. */
+void file_map_copy(const struct file_map *map, size_t offset, size_t length, uint8_t *out) {
+    size_t done = 0;
+    while (done < length) {
+        ssize_t count = pread(map->descriptor, out + done, length - done, (off_t)(offset + done));
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            break;
+        done += (size_t)count;
+    }
+    memcpy(out + done, map->bytes + offset + done, length - done);
 }
 
 void file_map_forget(const struct file_map *map, size_t offset, size_t length) {

@@ -150,11 +150,11 @@ void backend_cpu_attention_write(struct backend *backend, const struct op_attent
     struct backend_cpu *cpu = backend_cpu_of(backend);
     struct attention_step step = {.cpu = cpu, .op = op, .rope = find_rope(cpu, op->rope)};
     if (op->q_norm != NULL) {
-        backend_cpu_weights_read_vector(op->q_norm, cpu->scratch.vector);
+        backend_cpu_weights_read_vector(cpu, op->q_norm, cpu->scratch.vector);
         step.q_norm = cpu->scratch.vector;
     }
     if (op->k_norm != NULL) {
-        backend_cpu_weights_read_vector(op->k_norm, cpu->scratch.vector_second);
+        backend_cpu_weights_read_vector(cpu, op->k_norm, cpu->scratch.vector_second);
         step.k_norm = cpu->scratch.vector_second;
     }
     size_t values =

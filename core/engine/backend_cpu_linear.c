@@ -76,7 +76,7 @@ static const float *read_biases(struct backend_cpu *cpu, const struct linear *li
     for (int i = 0; any && i < linear->part_count; i++) {
         size_t count = (size_t)linear->parts[i]->row_count;
         if (linear->biases[i] != NULL)
-            backend_cpu_weights_read_vector(linear->biases[i], biases);
+            backend_cpu_weights_read_vector(cpu, linear->biases[i], biases);
         else
             memset(biases, 0, count * sizeof *biases);
         biases += count;

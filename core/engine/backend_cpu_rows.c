@@ -5,7 +5,6 @@
 
 struct rows_op {
     struct backend_cpu *cpu;
-    const struct op_embed *embed;
     struct cpu_rows from;
     struct cpu_rows to;
     float epsilon;
@@ -17,35 +16,27 @@ static void run(struct rows_op *op, void (*function)(void *, int, int), size_t v
     backend_cpu_tasks_over_rows(op->cpu, &loop);
 }
 
-static void embed_rows(void *context, int first, int end) {
-    const struct rows_op *op = context;
-    int width = op->cpu->model->width;
-    for (int r = first; r < end; r++) {
-        float *row = op->to.values + (size_t)r * op->to.stride;
-        tensor_unpack_row(op->embed->table, (uint64_t)op->cpu->plan->tokens[r], row);
-        if (op->embed->scale != 1)
-            for (int i = 0; i < width; i++)
-                row[i] *= op->embed->scale;
+/* Rows are copied out of the file one by one: read through its map they would make it resident bit
+ * by bit. */
+static void embed_row(const struct backend_cpu *cpu, const struct op_embed *embed, int32_t token,
+                      float *out) {
+    struct tensor row = *embed->table;
+    if (cpu->model->gguf != NULL) {
+        gguf_copy_row(cpu->model->gguf, embed->table, (uint64_t)token, cpu->embedded);
+        row.bytes = cpu->embedded;
+        token = 0;
     }
-}
-
-/* Each row read maps its neighbourhood of the file too: given back now and then, so that a large
- * table does not become resident bit by bit. Reading again costs a minor fault a row. */
-static void forget_embedding(struct backend_cpu *cpu, const struct tensor *table) {
-    enum { ROWS_BETWEEN = 256 };
-    cpu->embedded_rows += cpu->plan->row_count;
-    if (cpu->embedded_rows < ROWS_BETWEEN || cpu->model->gguf == NULL)
-        return;
-    cpu->embedded_rows = 0;
-    gguf_forget_tensor(cpu->model->gguf, table);
+    tensor_unpack_row(&row, (uint64_t)token, out);
+    if (embed->scale != 1)
+        for (int i = 0; i < cpu->model->width; i++)
+            out[i] *= embed->scale;
 }
 
 void backend_cpu_rows_embed(struct backend *backend, const struct op_embed *embed) {
     struct backend_cpu *cpu = backend_cpu_of(backend);
-    struct rows_op op = {
-        .cpu = cpu, .embed = embed, .to = cpu->scratch.activations[ACTIVATION_RESIDUAL]};
-    run(&op, embed_rows, (size_t)cpu->model->width);
-    forget_embedding(cpu, embed->table);
+    struct cpu_rows to = cpu->scratch.activations[ACTIVATION_RESIDUAL];
+    for (int r = 0; r < cpu->plan->row_count; r++)
+        embed_row(cpu, embed, cpu->plan->tokens[r], to.values + (size_t)r * to.stride);
 }
 
 static void norm_rows(void *context, int first, int end) {
@@ -63,7 +54,7 @@ void backend_cpu_rows_norm(struct backend *backend, const struct op_norm *norm) 
                          .from = cpu->scratch.activations[norm->from],
                          .to = cpu->scratch.activations[ACTIVATION_HIDDEN],
                          .epsilon = norm->epsilon};
-    backend_cpu_weights_read_vector(norm->weight, cpu->scratch.vector);
+    backend_cpu_weights_read_vector(cpu, norm->weight, cpu->scratch.vector);
     run(&op, norm_rows, 2 * (size_t)cpu->model->width);
 }
 

@@ -91,6 +91,12 @@ struct cpu_scratch {
     size_t state_floats_max;
 };
 
+/* A small vector of the model, norm weight or bias, as fp32. */
+struct cpu_vector {
+    const struct tensor *tensor;
+    const float *values;
+};
+
 struct backend_cpu {
     struct backend base;
     struct thread_pool *pool; /* borrowed */
@@ -103,7 +109,10 @@ struct backend_cpu {
     bool packed;                    /* here, not by an earlier run */
     struct tile_cache *cache;       /* NULL: none */
     struct tile_cache_tiles cached; /* what tile_memory points into when the cache had the tiles */
-    int embedded_rows;              /* since the embedding's pages were last given back */
+    struct cpu_vector *vectors;     /* [vector_count], sorted by tensor */
+    int vector_count;
+    float *vector_memory;
+    uint8_t *embedded; /* a row of the embedding as in the file */
     int tile_count;
     struct backend_limits limits;
     char *kv[MODEL_KV_GROUPS_MAX];
@@ -166,7 +175,8 @@ uint64_t backend_cpu_weights_bytes(const struct model *model);
 void backend_cpu_weights_release(struct backend_cpu *cpu);
 
 /* A small vector (norm weight, bias) as fp32 in `out`. */
-void backend_cpu_weights_read_vector(const struct tensor *tensor, float *out);
+void backend_cpu_weights_read_vector(const struct backend_cpu *cpu, const struct tensor *tensor,
+                                     float *out);
 
 /* ---- backend_cpu_linear.c ---- */
 

@@ -1,11 +1,12 @@
 /* Weights of the CPU backend: every linear's parts as tiles in one area, mapped from the tile
  * cache or packed in parallel; the mapped file's pages are given back as soon as they are copied.
- * Small vectors stay where they are mapped and are read when used. */
+ * Small vectors are copied. */
 #include "core/engine/backend_cpu_state.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -81,6 +82,78 @@ static void pack(const struct backend_cpu *cpu, const struct linear *linear) {
             forget_round(cpu, &packing, count);
     }
 }
+
+/* ---- vectors ---- */
+
+static void add_vector(struct backend_cpu *cpu, const struct tensor *tensor) {
+    if (tensor != NULL)
+        cpu->vectors[cpu->vector_count++].tensor = tensor;
+}
+
+static void add_biases(struct backend_cpu *cpu, const struct linear *linear) {
+    for (int i = 0; i < linear->part_count; i++)
+        add_vector(cpu, linear->biases[i]);
+}
+
+/* At most VECTORS_OF_OP an op; a tensor may be listed twice. */
+enum { VECTORS_OF_OP = 2 + 2 * LINEAR_PARTS_MAX };
+
+static void list_vectors(struct backend_cpu *cpu) {
+    for (int i = 0; i < cpu->model->op_count; i++) {
+        const struct op *op = &cpu->model->ops[i];
+        const struct linear *linears[3];
+        linears_of(op, linears);
+        for (int j = 0; linears[j] != NULL; j++)
+            add_biases(cpu, linears[j]);
+        if (op->kind == OP_NORM)
+            add_vector(cpu, op->norm.weight);
+        if (op->kind == OP_ATTENTION) {
+            add_vector(cpu, op->attention.q_norm);
+            add_vector(cpu, op->attention.k_norm);
+        }
+    }
+}
+
+static int compare_vectors(const void *left, const void *right) {
+    const struct cpu_vector *a = left, *b = right;
+    return (a->tensor > b->tensor) - (a->tensor < b->tensor);
+}
+
+/* They lie scattered over the file; a copy of a few hundred kilobytes spares every step the reading
+ * and the process their surroundings. */
+static enum status copy_vectors(struct backend_cpu *cpu, struct error *error) {
+    size_t floats = 0, most = (size_t)cpu->model->op_count * VECTORS_OF_OP;
+    cpu->vectors = calloc(most, sizeof *cpu->vectors);
+    if (cpu->vectors == NULL)
+        return error_no_memory(error, "norm weights");
+    list_vectors(cpu);
+    for (int i = 0; i < cpu->vector_count; i++)
+        floats += (size_t)(cpu->vectors[i].tensor->row_count * cpu->vectors[i].tensor->dims[0]);
+    cpu->vector_memory = malloc((floats + 1) * sizeof(float));
+    cpu->embedded = malloc(cpu->model->ops[0].embed.table->row_bytes);
+    if (cpu->vector_memory == NULL || cpu->embedded == NULL)
+        return error_no_memory(error, "norm weights");
+    float *next = cpu->vector_memory;
+    for (int i = 0; i < cpu->vector_count; i++) {
+        const struct tensor *tensor = cpu->vectors[i].tensor;
+        cpu->vectors[i].values = next;
+        for (uint64_t row = 0; row < tensor->row_count; row++, next += tensor->dims[0])
+            tensor_unpack_row(tensor, row, next);
+    }
+    qsort(cpu->vectors, (size_t)cpu->vector_count, sizeof *cpu->vectors, compare_vectors);
+    return STATUS_OK;
+}
+
+void backend_cpu_weights_read_vector(const struct backend_cpu *cpu, const struct tensor *tensor,
+                                     float *out) {
+    const struct cpu_vector key = {.tensor = tensor};
+    const struct cpu_vector *found =
+        bsearch(&key, cpu->vectors, (size_t)cpu->vector_count, sizeof key, compare_vectors);
+    assert(found != NULL);
+    memcpy(out, found->values, (size_t)(tensor->row_count * tensor->dims[0]) * sizeof *out);
+}
+
+/* ---- tiles ---- */
 
 /* One area for all tiles, in huge pages as far as it reaches; not yet touched. */
 static enum status map_tiles(struct backend_cpu *cpu, struct error *error) {
@@ -164,7 +237,11 @@ enum status backend_cpu_weights_prepare(struct backend *backend, const struct mo
         return STATUS_NO_MEMORY;
     enum status status = prepare(cpu, linears, error);
     free(linears);
-    return status;
+    TRY(status);
+    TRY(copy_vectors(cpu, error));
+    if (model->gguf != NULL)
+        gguf_forget_all(model->gguf);
+    return STATUS_OK;
 }
 
 void backend_cpu_weights_keep(struct backend *backend, const atomic_int *stop) {
@@ -183,12 +260,14 @@ void backend_cpu_weights_release(struct backend_cpu *cpu) {
         file_map_close(&cpu->cached.map);
     else if (cpu->tile_memory != NULL)
         munmap(cpu->tile_memory, cpu->tile_bytes);
+    free(cpu->vectors);
+    free(cpu->vector_memory);
+    free(cpu->embedded);
+    cpu->vectors = NULL;
+    cpu->vector_memory = NULL;
+    cpu->embedded = NULL;
+    cpu->vector_count = 0;
     cpu->cached.bytes = NULL;
     cpu->tile_memory = NULL;
     cpu->packed = false;
-}
-
-void backend_cpu_weights_read_vector(const struct tensor *tensor, float *out) {
-    for (uint64_t row = 0; row < tensor->row_count; row++)
-        tensor_unpack_row(tensor, row, out + row * tensor->dims[0]);
 }

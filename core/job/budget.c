@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/weights/gguf.h"
+
 static const uint64_t UNLIMITED = UINT64_MAX;
 static const double KV_SHARE = 0.6;
 
@@ -156,8 +158,10 @@ static enum status refuse(const struct budget *budget, uint64_t one, int context
 
 /* What is resident before weights are touched (vocabulary, code, the queue read so far), and room
  * for queues, stacks and rows to come. */
-static uint64_t program_bytes_now(void) {
+static uint64_t program_bytes_now(const struct model *model) {
     const uint64_t room = UINT64_C(20) << 20;
+    if (model->gguf)
+        gguf_forget_all(model->gguf); /* what loading has read of the file is not needed again */
     return read_field("/proc/self/status", "VmRSS:") * 1024 + room;
 }
 
@@ -165,7 +169,7 @@ enum status budget_plan(const struct settings *settings, const struct model *mod
                         const struct backend *backend, int context, struct budget *budget,
                         struct error *error) {
     *budget = (struct budget){.available_bytes = budget_available_bytes(),
-                              .program_bytes = program_bytes_now()};
+                              .program_bytes = program_bytes_now(model)};
     struct backend_limits limits = limits_of(settings, model, context);
     budget->memory = backend->ops->memory(backend, model, &limits);
     uint64_t fixed = budget_fixed_bytes(budget);

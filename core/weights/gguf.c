@@ -2,6 +2,7 @@
  * the first shard's; the others carry only what ties them to it. */
 #include "core/weights/gguf.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,19 +208,42 @@ size_t gguf_file_header_bytes(const struct gguf *gguf, size_t index) {
     return bytes;
 }
 
-void gguf_forget_rows(const struct gguf *gguf, const struct tensor *tensor, uint64_t row_first,
-                      uint64_t row_count) {
-    uintptr_t place = (uintptr_t)tensor->bytes + row_first * tensor->row_bytes;
+/* The map that holds a row of the tensor, and where in it. */
+static const struct file_map *find_map(const struct gguf *gguf, const struct tensor *tensor,
+                                       uint64_t row, size_t *offset) {
+    uintptr_t place = (uintptr_t)tensor->bytes + row * tensor->row_bytes;
     for (size_t i = 0; i < gguf->shard_count; i++) {
         const struct file_map *map = &gguf->shards[i].map;
         uintptr_t start = (uintptr_t)map->bytes;
         if (map->bytes && place >= start && place - start < map->length) {
-            file_map_forget(map, place - start, row_count * tensor->row_bytes);
-            return;
+            *offset = place - start;
+            return map;
         }
     }
+    return NULL;
+}
+
+void gguf_copy_row(const struct gguf *gguf, const struct tensor *tensor, uint64_t row,
+                   uint8_t *out) {
+    size_t offset = 0;
+    const struct file_map *map = find_map(gguf, tensor, row, &offset);
+    assert(map != NULL);
+    file_map_copy(map, offset, tensor->row_bytes, out);
+}
+
+void gguf_forget_rows(const struct gguf *gguf, const struct tensor *tensor, uint64_t row_first,
+                      uint64_t row_count) {
+    size_t offset = 0;
+    const struct file_map *map = find_map(gguf, tensor, row_first, &offset);
+    if (map != NULL)
+        file_map_forget(map, offset, row_count * tensor->row_bytes);
 }
 
 void gguf_forget_tensor(const struct gguf *gguf, const struct tensor *tensor) {
     gguf_forget_rows(gguf, tensor, 0, tensor->row_count);
+}
+
+void gguf_forget_all(const struct gguf *gguf) {
+    for (size_t i = 0; i < gguf->shard_count; i++)
+        file_map_forget(&gguf->shards[i].map, 0, gguf->shards[i].map.length);
 }

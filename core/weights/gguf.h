@@ -75,7 +75,13 @@ const char *gguf_file_path(const struct gguf *gguf, size_t index);
 const struct file_map *gguf_file_map(const struct gguf *gguf, size_t index);
 size_t gguf_file_header_bytes(const struct gguf *gguf, size_t index);
 
-/* A tensor's bytes were copied elsewhere: its pages need not stay in memory. */
+/* A row's bytes, [row_bytes], without making their surroundings resident. The tensor is the file's.
+ */
+void gguf_copy_row(const struct gguf *gguf, const struct tensor *tensor, uint64_t row,
+                   uint8_t *out);
+
+/* Bytes were copied elsewhere, or are not needed soon: their pages need not stay in memory. */
+void gguf_forget_all(const struct gguf *gguf);
 void gguf_forget_tensor(const struct gguf *gguf, const struct tensor *tensor);
 void gguf_forget_rows(const struct gguf *gguf, const struct tensor *tensor, uint64_t row_first,
                       uint64_t row_count);

@@ -1,0 +1,170 @@
+/* The attention kernels against double, and against each other bit for bit. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "tests/gpu/attention_scene.h"
+
+/* fp16 pages: products in fp16; the others in bf16 from 8.0. */
+static double allowed(const struct scene *scene, int capability) {
+    return scene->kv == KV_ELEMENT_F16 || capability < 80 ? 2e-3 : 1e-2;
+}
+
+static bool runs_on(const struct scene *scene, int capability) {
+    return simulated_has(capability) && (capability >= 80 || scene->kv != KV_ELEMENT_BF16);
+}
+
+/* Prefill near the answer; decode with merged states, other heights of tasks and another grid give
+ * the same bits. */
+static void check(const struct scene *scene, int capability) {
+    struct simulated device;
+    struct scene_state state;
+    if (!runs_on(scene, capability))
+        return;
+    simulated_create(&device, capability);
+    attention_scene_build(&state, scene, &device);
+    const float *prefill = attention_scene_prefill(&state, 0, 0);
+    double error = attention_scene_error(&state, prefill);
+    cr_expect_lt(error, allowed(scene, capability),
+                 "dim %d, kv %d, group %d, window %d on %d: off by %g", scene->head_dim, scene->kv,
+                 scene->group, scene->window, capability, error);
+    const float *others[] = {attention_scene_decode(&state, 0),
+                             attention_scene_prefill(&state, 13, 3)};
+    for (size_t i = 0; i < 2; i++)
+        cr_expect(memcmp(others[i], prefill, state.out_count * sizeof(float)) == 0,
+                  "%s differs: dim %d, kv %d, group %d on %d", i ? "another height" : "decode",
+                  scene->head_dim, scene->kv, scene->group, capability);
+    attention_scene_free(&state);
+    simulated_destroy(&device);
+}
+
+static void check_all(const struct scene *scene) {
+    check(scene, 61);
+    check(scene, 75);
+    check(scene, 80);
+}
+
+Test(attention, every_head_dim_and_element) {
+    static const int dims[] = {64, 80, 96, 128, 256};
+    for (int kv = KV_ELEMENT_F16; kv <= KV_ELEMENT_E4M3; kv++)
+        for (size_t i = 0; i < 5; i++)
+            check_all(&(struct scene){.kv = (enum kv_element)kv,
+                                      .head_dim = dims[i],
+                                      .kv_heads = 1,
+                                      .group = 3,
+                                      .run_count = 1,
+                                      .runs = {{70, 24}}});
+}
+
+/* flashinfer 2849, 996, 258: any number of query heads a KV head. */
+Test(attention, any_group) {
+    static const int groups[] = {1, 2, 5, 6, 7, 16, 32};
+    for (size_t i = 0; i < 7; i++)
+        check_all(&(struct scene){.kv = KV_ELEMENT_F16,
+                                  .head_dim = 64,
+                                  .kv_heads = 2,
+                                  .group = groups[i],
+                                  .run_count = 2,
+                                  .runs = {{63, 3}, {0, 1}}});
+}
+
+/* Spans of 512 keys, from within and across their borders. */
+Test(attention, spans_merge_in_order) {
+    check_all(&(struct scene){.kv = KV_ELEMENT_F16,
+                              .head_dim = 64,
+                              .kv_heads = 1,
+                              .group = 2,
+                              .run_count = 3,
+                              .runs = {{1100, 40}, {511, 2}, {1535, 1}}});
+}
+
+Test(attention, window) {
+    static const int windows[] = {1, 63, 64, 100, 600};
+    for (size_t i = 0; i < 5; i++)
+        check_all(&(struct scene){.kv = KV_ELEMENT_INT8,
+                                  .head_dim = 64,
+                                  .kv_heads = 1,
+                                  .group = 4,
+                                  .window = windows[i],
+                                  .run_count = 2,
+                                  .runs = {{1000, 30}, {3, 5}}});
+}
+
+Test(attention, softcap) {
+    check_all(&(struct scene){.kv = KV_ELEMENT_F16,
+                              .head_dim = 256,
+                              .kv_heads = 1,
+                              .group = 2,
+                              .softcap = 5,
+                              .query_size = 8,
+                              .run_count = 1,
+                              .runs = {{0, 70}}});
+}
+
+/* flash-attention 1537, 1619, 2470: rows without keys, runs without rows, nothing at all. */
+Test(attention, nothing_to_see) {
+    check_all(&(struct scene){.kv = KV_ELEMENT_F16,
+                              .head_dim = 64,
+                              .kv_heads = 3,
+                              .group = 3,
+                              .run_count = 4,
+                              .runs = {{0, 0}, {2, 1}, {5, 0}, {4, 1}}});
+    check_all(&(struct scene){.kv = KV_ELEMENT_F16, .head_dim = 64, .kv_heads = 1, .group = 1});
+}
+
+/* flash-attention 1778: five rows over two keys; the first three see none and are exactly 0. */
+Test(attention, more_rows_than_keys) {
+    struct scene scene = {.kv = KV_ELEMENT_F16,
+                          .head_dim = 64,
+                          .kv_heads = 1,
+                          .group = 1,
+                          .run_count = 1,
+                          .runs = {{-3, 5}}};
+    for (int capability = 75; capability <= 80; capability += 5) {
+        struct simulated device;
+        struct scene_state state;
+        simulated_create(&device, capability);
+        attention_scene_build(&state, &scene, &device);
+        const float *out = attention_scene_prefill(&state, 0, 0);
+        for (int i = 0; i < 3 * 64; i++)
+            cr_assert_eq(out[i], 0.0f);
+        cr_expect_lt(attention_scene_error(&state, out), 2e-3);
+        attention_scene_free(&state);
+        simulated_destroy(&device);
+    }
+}
+
+/* llama.cpp 6374: large scores; sums and the softmax state are fp32. */
+Test(attention, large_scores) {
+    check_all(&(struct scene){.kv = KV_ELEMENT_F16,
+                              .head_dim = 80,
+                              .kv_heads = 1,
+                              .group = 1,
+                              .query_size = 300,
+                              .run_count = 1,
+                              .runs = {{100, 20}}});
+}
+
+/* The order in which warps and blocks run shows in no bit. */
+Test(attention, any_order_of_warps) {
+    struct scene scene = {.kv = KV_ELEMENT_BF16,
+                          .head_dim = 128,
+                          .kv_heads = 2,
+                          .group = 4,
+                          .run_count = 2,
+                          .runs = {{530, 20}, {10, 3}}};
+    struct simulated device;
+    struct scene_state state;
+    simulated_create(&device, 80);
+    attention_scene_build(&state, &scene, &device);
+    const float *ascending = attention_scene_prefill(&state, 0, 0);
+    for (int order = PTXSIM_DESCENDING; order <= PTXSIM_RANDOM; order++) {
+        device.order = (enum ptxsim_order)order;
+        const float *prefill = attention_scene_prefill(&state, 0, 2);
+        const float *decode = attention_scene_decode(&state, 5);
+        cr_expect(memcmp(prefill, ascending, state.out_count * sizeof(float)) == 0);
+        cr_expect(memcmp(decode, ascending, state.out_count * sizeof(float)) == 0);
+    }
+    attention_scene_free(&state);
+    simulated_destroy(&device);
+}

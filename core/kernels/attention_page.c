@@ -18,13 +18,13 @@ static size_t part_elements(int head_dim) {
 
 /* Groups of a key's dimensions that have a scale of their own. */
 static int key_groups(int head_dim) {
-    return (attention_page_dim(head_dim) + ATTENTION_KEY_GROUP - 1) / ATTENTION_KEY_GROUP;
+    return attention_page_dim(head_dim) / ATTENTION_KEY_GROUP;
 }
 
 size_t attention_page_bytes(enum attention_page_type type, int head_dim) {
     size_t elements = 2 * part_elements(head_dim);
     size_t scales = (size_t)(key_groups(head_dim) + 1) * PANEL_COLUMNS;
-    return type == ATTENTION_PAGE_INT8 ? elements + scales * sizeof(float)
+    return type == ATTENTION_PAGE_INT8 ? elements + scales * sizeof(uint16_t)
                                        : elements * sizeof(uint16_t);
 }
 
@@ -43,19 +43,28 @@ static void write_bf16(int head_dim, uint16_t *page, const struct attention_page
     }
 }
 
-/* The scale that maps the largest size to 127; NaN when the vector is not finite. */
-static float int8_scale(const float *in, int count) {
+/* A positive number in bf16, rounded up: what it divides stays within 127 steps. */
+static uint16_t round_up(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)((bits + 0xffff) >> 16);
+}
+
+/* The scale that maps the largest size to 127 or a little less; NaN when the vector is not finite.
+ */
+static uint16_t int8_scale(const float *in, int count) {
     float most = 0, check = 0;
     for (int i = 0; i < count; i++) {
         float size = fabsf(in[i]);
         most = size > most ? size : most;
         check += in[i] * 0.0f;
     }
-    return check == 0 ? most / 127.0f : NAN;
+    return check == 0 ? round_up(most / 127.0f) : quant_type_f32_to_bf16(NAN);
 }
 
-static void quantise(const float *in, int head_dim, float scale, int8_t *out, size_t step,
+static void quantise(const float *in, int head_dim, uint16_t rounded, int8_t *out, size_t step,
                      size_t pair_step) {
+    float scale = quant_type_bf16_to_f32(rounded);
     float factor = scale >= FLT_MIN ? 1.0f / scale : 0; /* NaN compares false: bytes 0 */
     for (int d = 0; d < head_dim; d++) {
         float scaled = in[d] * factor;
@@ -67,10 +76,10 @@ static void quantise(const float *in, int head_dim, float scale, int8_t *out, si
 
 /* A key's group g of dimensions: scales [group][64], bytes in the rows of the group's pairs. */
 static void write_int8_key(int head_dim, const float *key, size_t slot, int8_t *page,
-                           float *scales) {
+                           uint16_t *scales) {
     for (int first = 0; first < head_dim; first += ATTENTION_KEY_GROUP) {
         int count = head_dim - first < ATTENTION_KEY_GROUP ? head_dim - first : ATTENTION_KEY_GROUP;
-        float *scale = scales + (size_t)(first / ATTENTION_KEY_GROUP) * PANEL_COLUMNS + slot;
+        uint16_t *scale = scales + (size_t)(first / ATTENTION_KEY_GROUP) * PANEL_COLUMNS + slot;
         *scale = int8_scale(key + first, count);
         quantise(key + first, count, *scale, page + (size_t)first * PANEL_COLUMNS + 2 * slot, 1,
                  2 * PANEL_COLUMNS);
@@ -80,8 +89,8 @@ static void write_int8_key(int head_dim, const float *key, size_t slot, int8_t *
 static void write_int8(int head_dim, int8_t *page, const struct attention_page_tokens *tokens) {
     size_t dim = (size_t)attention_page_dim(head_dim);
     int8_t *values = page + part_elements(head_dim);
-    float *key_scales = (void *)(page + 2 * part_elements(head_dim));
-    float *value_scales = key_scales + (size_t)key_groups(head_dim) * PANEL_COLUMNS;
+    uint16_t *key_scales = (void *)(page + 2 * part_elements(head_dim));
+    uint16_t *value_scales = key_scales + (size_t)key_groups(head_dim) * PANEL_COLUMNS;
     for (int t = 0; t < tokens->count; t++) {
         const float *value = tokens->values + (size_t)t * tokens->stride;
         size_t slot = (size_t)(tokens->slot_first + t);
@@ -102,19 +111,23 @@ void attention_page_write(enum attention_page_type type, int head_dim, void *pag
         write_bf16(head_dim, page, tokens);
 }
 
+static void read_scales(const uint16_t *in, float out[PANEL_COLUMNS]) {
+    for (int i = 0; i < PANEL_COLUMNS; i++)
+        out[i] = quant_type_bf16_to_f32(in[i]);
+}
+
 const uint16_t *attention_page_keys(const struct attention_kernels *kernels,
                                     enum attention_page_type type, int head_dim, const void *page,
                                     uint16_t *scratch) {
     if (type == ATTENTION_PAGE_BF16)
         return page;
     const int8_t *bytes = page;
-    const float *scales = (const void *)(bytes + 2 * part_elements(head_dim));
-    int dim = attention_page_dim(head_dim);
-    for (int first = 0; first < dim; first += ATTENTION_KEY_GROUP) {
-        size_t at = (size_t)first * PANEL_COLUMNS;
-        int count = dim - first < ATTENTION_KEY_GROUP ? dim - first : ATTENTION_KEY_GROUP;
-        kernels->expand_keys(bytes + at, scales, count, scratch + at);
-        scales += PANEL_COLUMNS;
+    const uint16_t *rounded = (const void *)(bytes + 2 * part_elements(head_dim));
+    for (int group = 0; group < key_groups(head_dim); group++) {
+        size_t at = (size_t)group * ATTENTION_KEY_GROUP * PANEL_COLUMNS;
+        float scales[PANEL_COLUMNS];
+        read_scales(rounded + (size_t)group * PANEL_COLUMNS, scales);
+        kernels->expand_keys(bytes + at, scales, ATTENTION_KEY_GROUP, scratch + at);
     }
     return scratch;
 }
@@ -126,8 +139,9 @@ const uint16_t *attention_page_values(const struct attention_kernels *kernels,
     if (type == ATTENTION_PAGE_BF16)
         return (const uint16_t *)page + elements;
     const int8_t *bytes = page;
-    const float *scales = (const void *)(bytes + 2 * elements);
-    scales += (size_t)key_groups(head_dim) * PANEL_COLUMNS;
+    const uint16_t *rounded = (const void *)(bytes + 2 * elements);
+    float scales[PANEL_COLUMNS];
+    read_scales(rounded + (size_t)key_groups(head_dim) * PANEL_COLUMNS, scales);
     kernels->expand_values(bytes + elements, scales, attention_page_dim(head_dim), scratch);
     return scratch;
 }

@@ -2,9 +2,10 @@
  * token by token and read as panels by the attention kernels.
  *
  * bf16: keys uint16_t[dim/2][64 tokens][2], then values uint16_t[64/2][dim][2 tokens].
- * int8: the same orders in bytes, then float[64] scales of the keys and float[64] of the values,
- * one a token: value = byte × scale. `dim` is head_dim rounded up to 16; the added dimensions are
- * zero. */
+ * int8: the same orders in bytes, then bf16 scales: [dim/16][64] of the keys' groups of 16
+ * dimensions and [64] of the values, one a token: value = byte × scale. `dim` is head_dim rounded
+ * up to 16; the added dimensions are zero. Keys have a few large dimensions, hence small groups;
+ * scales of two bytes pay for them. */
 #ifndef CORE_KERNELS_ATTENTION_PAGE_H
 #define CORE_KERNELS_ATTENTION_PAGE_H
 
@@ -13,7 +14,7 @@
 
 #include "core/kernels/kernels.h"
 
-enum { ATTENTION_KEY_GROUP = 32 };
+enum { ATTENTION_KEY_GROUP = 16 };
 
 enum attention_page_type { ATTENTION_PAGE_BF16, ATTENTION_PAGE_INT8 };
 

@@ -36,11 +36,21 @@ endif()
 option(SHEAF_CUDA "compile the CUDA kernels (needs nvcc 12 or later)" ON)
 option(SHEAF_CUDA_FAT_BINARY "embed machine code beside the PTX, for quicker starts" OFF)
 find_program(SHEAF_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
-mark_as_advanced(SHEAF_NVCC)
+find_program(SHEAF_CUDA_CLANG NAMES clang-19 clang++-19)
+mark_as_advanced(SHEAF_NVCC SHEAF_CUDA_CLANG)
 
-# PTX for a capability runs on every later one; the code differs at 7.5 and 8.0.
+# PTX for a capability runs on every later one; the code differs at 7.5 and 8.0. nvcc 13 has nothing below 7.5: that
+# comes from clang, which needs no CUDA toolkit for it.
 set(cuda_ptx_capabilities 75 80)
 set(cuda_capabilities 75 80 86 89 90 100 120)
+if(SHEAF_CUDA_CLANG)
+  list(PREPEND cuda_ptx_capabilities 60)
+elseif(SHEAF_CUDA AND SHEAF_NVCC)
+  message(WARNING "No CUDA kernels for compute capabilities below 7.5 in this build: clang-19 is not found.")
+endif()
+set(cuda_clang_flags -x cuda --cuda-device-only --cuda-path=/nonexistent -nocudainc -nogpulib -std=c++17 -O3
+  -Xclang -target-feature -Xclang +ptx64 -Wall -Werror -I${CMAKE_SOURCE_DIR}
+  -include ${CMAKE_SOURCE_DIR}/gpu/kernels/clang_prelude.cuh)
 set(cuda_flags -std=c++17 -I${CMAKE_SOURCE_DIR} --Werror all-warnings)
 set(cuda_ptx_folder ${CMAKE_BINARY_DIR}/ptx)
 set(cuda_ptx "") # all PTX files, <folder>/<name>.<capability>.ptx
@@ -63,8 +73,13 @@ foreach(source IN LISTS cuda_sources)
       continue() # no bf16 products there
     endif()
     set(ptx ${cuda_ptx_folder}/${name}.${capability}.ptx)
+    if(capability LESS 75)
+      set(compile ${SHEAF_CUDA_CLANG} ${cuda_clang_flags} --cuda-gpu-arch=sm_${capability} -S)
+    else()
+      set(compile ${SHEAF_NVCC} ${cuda_flags} -arch=compute_${capability} -ptx)
+    endif()
     add_custom_command(OUTPUT ${ptx}
-      COMMAND ${SHEAF_NVCC} ${cuda_flags} -arch=compute_${capability} -ptx ${source} -o ${ptx}
+      COMMAND ${compile} ${source} -o ${ptx}
       DEPENDS ${source} ${cuda_headers}
       COMMENT "Compiling gpu/kernels/${name}.cu to PTX for ${capability}" VERBATIM)
     list(APPEND cuda_ptx ${ptx})

@@ -214,7 +214,8 @@ __device__ __forceinline__ void block_decode_row(const uint8_t *row, int column,
 }
 
 /* The same by type at run time. */
-__device__ inline void block_decode_any(int type, const uint8_t *row, int column, float *out) {
+__device__ __forceinline__ void block_decode_any(int type, const uint8_t *row, int column,
+                                                 float *out) {
 #define BLOCK_CASE(TYPE)                          \
     case TYPE:                                    \
         block_decode_row<TYPE>(row, column, out); \

@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#if defined(__CUDACC__) || defined(__CUDA__)
+#if defined(__CUDACC__) || defined(__CUDA__) /* nvcc, clang */
 #define DEVICE_POINTER(type) type *
 #else
 #define DEVICE_POINTER(type) uint64_t

@@ -1,6 +1,6 @@
-/* Conversions between fp32 and the element types of kernel_arguments.h, and sums over a warp or block in
- * one fixed order. Everything here is by type at run time: the kernels that use it wait for memory.
- */
+/* Conversions between fp32 and the element types of kernel_arguments.h, and sums over a warp or
+ * block in one fixed order. Element types are told apart at run time here: the kernels that use it
+ * wait for memory. */
 #ifndef GPU_KERNELS_NUMBERS_CUH
 #define GPU_KERNELS_NUMBERS_CUH
 

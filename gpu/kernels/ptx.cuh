@@ -70,9 +70,11 @@ template <int ELEMENT> __device__ __forceinline__ uint32_t ptx_pack(float low, f
 }
 
 /* ---- shared memory and asynchronous copies ---- */
+#if DEVICE_PATH_MATRIX || DEVICE_PATH_AMPERE
 __device__ __forceinline__ uint32_t ptx_shared_address(const void *pointer) {
     return (uint32_t)__cvta_generic_to_shared(pointer);
 }
+#endif
 
 /* 16 bytes from global to shared memory, both aligned; zeros where not `valid`, and then nothing
  * is read. Before 8.0 the copy is done at once. */

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Assembles every PTX file for every compute capability and compares what ptxas says of each kernel
-with the table below: registers, spills, static shared memory. PTX is assembled for its own
-capability and, if there is no file nearer to it, for the later ones: as a driver would.
+"""Assembles every PTX file for every compute capability and compares what ptxas says of each
+kernel with the table below: registers, spills, static shared memory. A capability takes the nearest
+file at or below it, as a driver would; a file that none takes is assembled for the first one (ptxas
+13 has nothing below 7.5, but takes its PTX).
 
     assemble.py --ptxas PTXAS --capabilities 75,80,86 FOLDER     files FOLDER/<name>.<capability>.ptx
 """
@@ -75,10 +76,13 @@ def work(folder, capabilities):
         name, own = path.name.split(".")[:2]
         files.setdefault(name, {})[int(own)] = path
     for own in files.values():
+        pairs = {}
         for capability in capabilities:
             nearest = max((c for c in own if c <= capability), default=None)
             if nearest:
-                yield own[nearest], capability
+                pairs[capability] = own[nearest]
+        yield from ((path, capability) for capability, path in pairs.items())
+        yield from ((path, min(capabilities)) for path in own.values() if path not in pairs.values())
 
 
 def main():

@@ -334,6 +334,42 @@ const float *attention_scene_decode(struct scene_state *state, int grid) {
     return run_tasks(state, config, config->rows, true, grid);
 }
 
+const float *attention_scene_continue(struct scene_state *state, int span_count) {
+    const struct launch_config *config = config_of(state, false);
+    const struct scene *scene = state->scene;
+    struct attention_task tasks[64];
+    struct task_list list = {.tasks = tasks};
+    struct attention_arguments a = state->arguments;
+    for (int run = 0, row = 0; run < scene->run_count; row += scene->runs[run++].row_count)
+        add_run(&list, state, run, row, config->rows, false);
+    int64_t state_rows = 0;
+    for (int i = 0; i < list.task_count; i++) {
+        tasks[i].state = state_rows;
+        state_rows += tasks[i].packed_count;
+        tasks[i].span_end = span_count;
+    }
+    a.states = simulated_upload(state->device, NULL,
+                                (size_t)(state_rows * scene->kv_heads * (scene->head_dim + 4)) *
+                                    sizeof(float));
+    a.scratch = simulated_upload(
+        state->device, NULL, (size_t)(list.task_count * scene->kv_heads * config->scratch_bytes));
+    a.task_count = list.task_count;
+    a.tasks = simulated_upload(state->device, tasks, (size_t)list.task_count * sizeof *tasks);
+    simulated_launch(state->device, config, (int64_t)list.task_count * scene->kv_heads, &a,
+                     sizeof a);
+    for (int i = 0; i < list.task_count; i++) {
+        tasks[i].state_from = tasks[i].state;
+        tasks[i].state = -1;
+        tasks[i].span_first = span_count;
+        tasks[i].span_end = tasks[i].key_count / ATTENTION_SPAN + 1;
+    }
+    a.out = simulated_upload(state->device, NULL, state->out_count * sizeof(float));
+    a.tasks = simulated_upload(state->device, tasks, (size_t)list.task_count * sizeof *tasks);
+    simulated_launch(state->device, config, (int64_t)list.task_count * scene->kv_heads, &a,
+                     sizeof a);
+    return simulated_view(state->device, a.out, state->out_count * sizeof(float));
+}
+
 double attention_scene_error(const struct scene_state *state, const float *out) {
     double *got = zeroed(state->out_count, sizeof *got);
     for (size_t i = 0; i < state->out_count; i++)

@@ -51,6 +51,9 @@ void attention_scene_free(struct scene_state *state);
  * device is destroyed. rows_a_task: at most so many packed rows a task (0: the tile's). */
 const float *attention_scene_prefill(struct scene_state *state, int rows_a_task, int grid);
 const float *attention_scene_decode(struct scene_state *state, int grid);
+/* The first span_count spans by tasks of their own, whose states the rest continues from. Every row
+ * must lie behind those spans. */
+const float *attention_scene_continue(struct scene_state *state, int span_count);
 
 /* Relative L2 distance from the answer. */
 double attention_scene_error(const struct scene_state *state, const float *out);

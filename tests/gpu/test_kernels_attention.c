@@ -113,25 +113,52 @@ Test(attention, nothing_to_see) {
 }
 
 /* flash-attention 1778: five rows over two keys; the first three see none and are exactly 0. */
-Test(attention, more_rows_than_keys) {
+static void try_more_rows_than_keys(struct simulated *device) {
     struct scene scene = {.kv = KV_ELEMENT_F16,
                           .head_dim = 64,
                           .kv_heads = 1,
                           .group = 1,
                           .run_count = 1,
                           .runs = {{-3, 5}}};
-    for (int capability = 75; capability <= 80; capability += 5) {
-        struct simulated device;
-        struct scene_state state;
-        simulated_create(&device, capability);
-        attention_scene_build(&state, &scene, &device);
-        const float *out = attention_scene_prefill(&state, 0, 0);
-        for (int i = 0; i < 3 * 64; i++)
-            cr_assert_eq(out[i], 0.0f);
-        cr_expect_lt(attention_scene_error(&state, out), 2e-3);
-        attention_scene_free(&state);
-        simulated_destroy(&device);
-    }
+    struct scene_state state;
+    attention_scene_build(&state, &scene, device);
+    const float *out = attention_scene_prefill(&state, 0, 0);
+    for (int i = 0; i < 3 * 64; i++)
+        cr_assert_eq(out[i], 0.0f);
+    cr_expect_lt(attention_scene_error(&state, out), 2e-3);
+    attention_scene_free(&state);
+}
+
+Test(attention, more_rows_than_keys) {
+    simulated_each(try_more_rows_than_keys);
+}
+
+/* vllm 47671, 50427: page × stride beyond 32 bits. */
+static void try_far_page(struct simulated *device) {
+    enum { FAR = 7768 };
+    struct scene scene = {.kv = KV_ELEMENT_F16,
+                          .head_dim = 64,
+                          .kv_heads = 1,
+                          .group = 1,
+                          .run_count = 1,
+                          .runs = {{20, 2}}};
+    struct scene_state state;
+    attention_scene_build(&state, &scene, device);
+    const float *near = attention_scene_prefill(&state, 0, 0);
+    size_t share = kv_share_bytes(scene.kv, scene.head_dim);
+    int32_t page = state.page_table[0];
+    state.arguments.page_stride = 1 << 20;
+    state.arguments.kv = simulated_upload(device, NULL, ((size_t)FAR << 20) + share);
+    memcpy(simulated_view(device, state.arguments.kv + ((uint64_t)FAR << 20), share),
+           state.pool + (size_t)page * share, share);
+    *(int32_t *)simulated_view(device, state.arguments.page_table, sizeof page) = FAR;
+    const float *far = attention_scene_prefill(&state, 0, 0);
+    cr_expect(memcmp(near, far, state.out_count * sizeof(float)) == 0);
+    attention_scene_free(&state);
+}
+
+Test(attention, page_far_away) {
+    simulated_each(try_far_page);
 }
 
 /* llama.cpp 6374: large scores; sums and the softmax state are fp32. */
@@ -143,6 +170,31 @@ Test(attention, large_scores) {
                               .query_size = 300,
                               .run_count = 1,
                               .runs = {{100, 20}}});
+}
+
+/* A shared beginning of whole spans hands its states to what follows: to the same bits. */
+static void try_continue(struct simulated *device) {
+    static const int dims[] = {64, 256};
+    for (int i = 0; i < 2; i++) {
+        struct scene scene = {.kv = KV_ELEMENT_F16,
+                              .head_dim = dims[i],
+                              .kv_heads = 2,
+                              .group = 3,
+                              .run_count = 2,
+                              .runs = {{1030, 12}, {1600, 1}}};
+        struct scene_state state;
+        attention_scene_build(&state, &scene, device);
+        const float *whole = attention_scene_prefill(&state, 0, 0);
+        for (int spans = 1; spans <= 2; spans++)
+            cr_expect(memcmp(attention_scene_continue(&state, spans), whole,
+                             state.out_count * sizeof(float)) == 0,
+                      "dim %d, %d spans", dims[i], spans);
+        attention_scene_free(&state);
+    }
+}
+
+Test(attention, continues_from_a_shared_beginning) {
+    simulated_each(try_continue);
 }
 
 /* The order in which warps and blocks run shows in no bit. */

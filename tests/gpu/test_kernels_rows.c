@@ -77,37 +77,35 @@ Test(kernel_rows, rms_norm) {
 
 /* A row that fp16 cannot hold is divided by a power of two, and counted; its neighbour is not. */
 static void try_fp16_rows_are_scaled_by_powers_of_two(struct simulated *device) {
-    {
-        enum { WIDTH = 64 };
-        float in[2 * WIDTH], weight[WIDTH];
-        uint32_t none[COUNTER_COUNT] = {0};
-        for (int i = 0; i < WIDTH; i++) {
-            in[i] = in[WIDTH + i] = i % 2 ? 1.0f : -1.0f;
-            weight[i] = 98304.0f;
-        }
-        in[0] = 0; /* smaller mean of squares: larger rows */
-        struct rms_norm_arguments a = {
-            .in = simulated_upload(device, in, sizeof in),
-            .weight = simulated_upload(device, weight, sizeof weight),
-            .out = simulated_upload(device, NULL, sizeof in),
-            .out_scale = simulated_upload(device, NULL, 8),
-            .counters = simulated_upload(device, none, sizeof none),
-            .rows = 2,
-            .width = WIDTH,
-            .epsilon = 0,
-            .out_element = ELEMENT_F16,
-        };
-        simulated_launch(device, launch_config_find(KERNEL_RMS_NORM), 2, &a, sizeof a);
-        const float *scale = simulated_floats(device, a.out_scale, 2);
-        const uint32_t *counters = simulated_view(device, a.counters, sizeof none);
-        cr_expect_eq(scale[0], 4.0f);
-        cr_expect_eq(scale[1], 4.0f);
-        cr_expect_eq(counters[COUNTER_SCALED_ROWS], 2);
-        cr_expect_eq(counters[COUNTER_OVERFLOWED_VALUES], 0);
-        const void *out = simulated_view(device, a.out, 4 * WIDTH);
-        cr_expect_eq(simulated_element(out, ELEMENT_F16, WIDTH), -24576.0);
-        cr_expect_eq(simulated_element(out, ELEMENT_F16, 0), 0.0);
+    enum { WIDTH = 64 };
+    float in[2 * WIDTH], weight[WIDTH];
+    uint32_t none[COUNTER_COUNT] = {0};
+    for (int i = 0; i < WIDTH; i++) {
+        in[i] = in[WIDTH + i] = i % 2 ? 1.0f : -1.0f;
+        weight[i] = 98304.0f;
     }
+    in[0] = 0; /* smaller mean of squares: larger rows */
+    struct rms_norm_arguments a = {
+        .in = simulated_upload(device, in, sizeof in),
+        .weight = simulated_upload(device, weight, sizeof weight),
+        .out = simulated_upload(device, NULL, sizeof in),
+        .out_scale = simulated_upload(device, NULL, 8),
+        .counters = simulated_upload(device, none, sizeof none),
+        .rows = 2,
+        .width = WIDTH,
+        .epsilon = 0,
+        .out_element = ELEMENT_F16,
+    };
+    simulated_launch(device, launch_config_find(KERNEL_RMS_NORM), 2, &a, sizeof a);
+    const float *scale = simulated_floats(device, a.out_scale, 2);
+    const uint32_t *counters = simulated_view(device, a.counters, sizeof none);
+    cr_expect_eq(scale[0], 4.0f);
+    cr_expect_eq(scale[1], 4.0f);
+    cr_expect_eq(counters[COUNTER_SCALED_ROWS], 2);
+    cr_expect_eq(counters[COUNTER_OVERFLOWED_VALUES], 0);
+    const void *out = simulated_view(device, a.out, 4 * WIDTH);
+    cr_expect_eq(simulated_element(out, ELEMENT_F16, WIDTH), -24576.0);
+    cr_expect_eq(simulated_element(out, ELEMENT_F16, 0), 0.0);
 }
 
 Test(kernel_rows, fp16_rows_are_scaled_by_powers_of_two) {
@@ -115,30 +113,28 @@ Test(kernel_rows, fp16_rows_are_scaled_by_powers_of_two) {
 }
 
 static void try_finish_adds_parts_scale_bias_and_residual(struct simulated *device) {
-    {
-        uint64_t seed = 5;
-        enum { COLUMNS = 77, COUNT = ROWS * COLUMNS, PARTS = 3 };
-        struct finish_arguments a = {
-            .parts = simulated_noise_floats(device, COUNT * PARTS, 1, &seed),
-            .row_scale = simulated_noise_floats(device, ROWS, 2, &seed),
-            .bias = simulated_noise_floats(device, COLUMNS, 1, &seed),
-            .out = simulated_noise_floats(device, COUNT, 1, &seed),
-            .rows = ROWS,
-            .columns = COLUMNS,
-            .split_count = PARTS,
-            .accumulate = 1,
-        };
-        const float *parts = simulated_floats(device, a.parts, COUNT * PARTS);
-        float wanted[COUNT];
-        for (int i = 0; i < COUNT; i++) {
-            float sum = (parts[i] + parts[COUNT + i]) + parts[2 * COUNT + i];
-            float scaled = sum * simulated_floats(device, a.row_scale, ROWS)[i / COLUMNS];
-            float biased = scaled + simulated_floats(device, a.bias, COLUMNS)[i % COLUMNS];
-            wanted[i] = simulated_floats(device, a.out, COUNT)[i] + biased;
-        }
-        simulated_launch(device, launch_config_find(KERNEL_FINISH), 2, &a, sizeof a);
-        cr_expect(memcmp(simulated_floats(device, a.out, COUNT), wanted, sizeof wanted) == 0);
+    uint64_t seed = 5;
+    enum { COLUMNS = 77, COUNT = ROWS * COLUMNS, PARTS = 3 };
+    struct finish_arguments a = {
+        .parts = simulated_noise_floats(device, COUNT * PARTS, 1, &seed),
+        .row_scale = simulated_noise_floats(device, ROWS, 2, &seed),
+        .bias = simulated_noise_floats(device, COLUMNS, 1, &seed),
+        .out = simulated_noise_floats(device, COUNT, 1, &seed),
+        .rows = ROWS,
+        .columns = COLUMNS,
+        .split_count = PARTS,
+        .accumulate = 1,
+    };
+    const float *parts = simulated_floats(device, a.parts, COUNT * PARTS);
+    float wanted[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        float sum = (parts[i] + parts[COUNT + i]) + parts[2 * COUNT + i];
+        float scaled = sum * simulated_floats(device, a.row_scale, ROWS)[i / COLUMNS];
+        float biased = scaled + simulated_floats(device, a.bias, COLUMNS)[i % COLUMNS];
+        wanted[i] = simulated_floats(device, a.out, COUNT)[i] + biased;
     }
+    simulated_launch(device, launch_config_find(KERNEL_FINISH), 2, &a, sizeof a);
+    cr_expect(memcmp(simulated_floats(device, a.out, COUNT), wanted, sizeof wanted) == 0);
 }
 
 Test(kernel_rows, finish_adds_parts_scale_bias_and_residual) {
@@ -187,19 +183,16 @@ Test(kernel_rows, gated_activation) {
 }
 
 static void try_softcap(struct simulated *device) {
-    {
-        enum { COUNT = 1000 };
-        static float values[COUNT];
-        for (int i = 0; i < COUNT; i++)
-            values[i] = (float)(i - 500) * (i % 3 ? 0.01f : 1.0f);
-        struct softcap_arguments a = {simulated_upload(device, values, sizeof values), COUNT, 30,
-                                      0};
-        simulated_launch(device, launch_config_find(KERNEL_SOFTCAP), 1, &a, sizeof a);
-        for (int i = 0; i < COUNT; i++) {
-            double wanted = 30 * tanh((double)values[i] / 30);
-            double got = (double)simulated_floats(device, a.values, COUNT)[i];
-            cr_assert_float_eq(got, wanted, 2e-6 * fabs(wanted), "%d: %g, not %g", i, got, wanted);
-        }
+    enum { COUNT = 1000 };
+    static float values[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        values[i] = (float)(i - 500) * (i % 3 ? 0.01f : 1.0f);
+    struct softcap_arguments a = {simulated_upload(device, values, sizeof values), COUNT, 30, 0};
+    simulated_launch(device, launch_config_find(KERNEL_SOFTCAP), 1, &a, sizeof a);
+    for (int i = 0; i < COUNT; i++) {
+        double wanted = 30 * tanh((double)values[i] / 30);
+        double got = (double)simulated_floats(device, a.values, COUNT)[i];
+        cr_assert_float_eq(got, wanted, 2e-6 * fabs(wanted), "%d: %g, not %g", i, got, wanted);
     }
 }
 
@@ -208,29 +201,27 @@ Test(kernel_rows, softcap) {
 }
 
 static void try_gather_rows(struct simulated *device) {
-    {
-        enum { WORDS = 37 };
-        uint32_t in[4][WORDS];
-        float scale[4] = {1, 2, 4, 8};
-        int32_t indices[2] = {3, 1};
-        for (int i = 0; i < 4 * WORDS; i++)
-            in[i / WORDS][i % WORDS] = (uint32_t)i;
-        struct gather_rows_arguments a = {
-            .in = simulated_upload(device, in, sizeof in),
-            .indices = simulated_upload(device, indices, sizeof indices),
-            .out = simulated_upload(device, NULL, 2 * sizeof in[0]),
-            .scale_in = simulated_upload(device, scale, sizeof scale),
-            .scale_out = simulated_upload(device, NULL, 8),
-            .row_bytes = sizeof in[0],
-            .rows = 2,
-        };
-        simulated_launch(device, launch_config_find(KERNEL_GATHER_ROWS), 1, &a, sizeof a);
-        const uint32_t *out = simulated_view(device, a.out, 2 * sizeof in[0]);
-        cr_expect(memcmp(out, in[3], sizeof in[0]) == 0);
-        cr_expect(memcmp(out + WORDS, in[1], sizeof in[0]) == 0);
-        cr_expect_eq(simulated_floats(device, a.scale_out, 2)[0], 8);
-        cr_expect_eq(simulated_floats(device, a.scale_out, 2)[1], 2);
-    }
+    enum { WORDS = 37 };
+    uint32_t in[4][WORDS];
+    float scale[4] = {1, 2, 4, 8};
+    int32_t indices[2] = {3, 1};
+    for (int i = 0; i < 4 * WORDS; i++)
+        in[i / WORDS][i % WORDS] = (uint32_t)i;
+    struct gather_rows_arguments a = {
+        .in = simulated_upload(device, in, sizeof in),
+        .indices = simulated_upload(device, indices, sizeof indices),
+        .out = simulated_upload(device, NULL, 2 * sizeof in[0]),
+        .scale_in = simulated_upload(device, scale, sizeof scale),
+        .scale_out = simulated_upload(device, NULL, 8),
+        .row_bytes = sizeof in[0],
+        .rows = 2,
+    };
+    simulated_launch(device, launch_config_find(KERNEL_GATHER_ROWS), 1, &a, sizeof a);
+    const uint32_t *out = simulated_view(device, a.out, 2 * sizeof in[0]);
+    cr_expect(memcmp(out, in[3], sizeof in[0]) == 0);
+    cr_expect(memcmp(out + WORDS, in[1], sizeof in[0]) == 0);
+    cr_expect_eq(simulated_floats(device, a.scale_out, 2)[0], 8);
+    cr_expect_eq(simulated_floats(device, a.scale_out, 2)[1], 2);
 }
 
 Test(kernel_rows, gather_rows) {

@@ -1,15 +1,27 @@
 """The machine under a timing: what it is, whether it is idle, and who used it meanwhile.
 
 A timing counts only on an idle machine, so every run waits for one and then reports what share
-of the processors other programs took while it ran.
+of the processors other programs took while it ran. What a program uses includes its children.
 """
 
+import contextlib
 import os
 import platform
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
 ISA_FLAGS = ["avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16"]
+
+
+NEIGHBOURS = ("roaming", "pinned")  # a busy process: left to the scheduler, or on one processor
+
+
+def cache_folder():
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(cache) / "sheaf" / "bench"
 
 
 def processor_count():
@@ -24,11 +36,55 @@ def busy_seconds():
     return (user + nice + system + irq + softirq + steal) / TICKS
 
 
-def process_seconds(pid):
-    """Processor time of one process, its threads included."""
+def stat_fields(pid):
+    """The fields of /proc/PID/stat after the program's name, from the state on."""
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+        return file.read().rsplit(")", 1)[1].split()
+
+
+def process_tree(root):
+    """The process and all that descend from it: pid → its fields in /proc/PID/stat."""
+    fields, children = {}, {}
+    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
+        with contextlib.suppress(OSError, IndexError):
+            fields[pid] = stat_fields(pid)
+            children.setdefault(int(fields[pid][1]), []).append(pid)
+    tree, waiting = {}, [root]
+    while waiting:
+        pid = waiting.pop()
+        if pid in fields:
+            tree[pid] = fields[pid]
+            waiting += children.get(pid, [])
+    return tree
+
+
+def tree_seconds(root):
+    """Processor time of a process and its descendants, those it has waited for included."""
+    return sum(sum(map(int, fields[11:15])) for fields in process_tree(root).values()) / TICKS
+
+
+def tree_peak_bytes(root):
+    """The sum of the most memory each process of the tree had: what they share counts twice."""
+    total = 0
+    for pid in process_tree(root):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/status", encoding="utf-8") as file:
+            total += sum(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+    return total * 1024
+
+
+@contextlib.contextmanager
+def neighbour(kind):
+    """A process that spins meanwhile; none if `kind` is None."""
+    if kind is None:
+        yield
+        return
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
+        try:
+            if kind == "pinned":
+                os.sched_setaffinity(process.pid, {min(os.sched_getaffinity(0))})
+            yield
+        finally:
+            process.kill()
 
 
 def own_seconds():
@@ -56,7 +112,7 @@ class Meter:
         self.clock, self.busy, self.own = time.monotonic(), busy_seconds(), self._own()
 
     def _own(self):
-        return own_seconds() + (process_seconds(self.pid) if self.pid else 0)
+        return own_seconds() + (tree_seconds(self.pid) if self.pid else 0)
 
     def others(self):
         elapsed = time.monotonic() - self.clock

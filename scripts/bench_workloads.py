@@ -5,6 +5,8 @@
     w3  one of 7,700, 128 new: the latency of one long document
     w4  one of 6,000 asked 16 questions, 32 new: a shared prefix
     w5  32 of 200, 256 new: decoding in a batch
+    short  one of 100, 8 new: how soon the first row is there
+    more   48 like w1's, which make it two and four times as long
 
 A scaled workload takes the first documents of the whole one. The texts are the documentation in
 three Debian packages unless a folder is named. A document may be off its size by a line: both
@@ -16,14 +18,18 @@ import json
 import random
 import re
 import subprocess
+import zlib
 from pathlib import Path
 from typing import NamedTuple
+
+import bench_install
 
 PACKAGES = ["perl-doc", "debian-policy", "python3-doc"]
 TEXT_NAMES = re.compile(r"\.(pod|txt|rst|md)(\.gz)?$")
 TEXT_BYTES_MIN = 10_000  # shorter files are indices and notices
 LINES_AT_ONCE = 4000
 SHORT = "short"  # the document of the start-up measurement
+MORE = "more"
 
 INSTRUCTION = (
     "Read the document below from its first line to its last before you write anything. Then say, "
@@ -65,7 +71,8 @@ SHAPES = {
     "w3": Shape(1, 7700, 128),
     "w4": Shape(1, 6000, 32, asks_questions=True),
     "w5": Shape(32, 200, 256),
-    SHORT: Shape(1, 100, 16),
+    SHORT: Shape(1, 100, 8),
+    MORE: Shape(48, 6000, 64),
 }
 
 
@@ -77,19 +84,10 @@ class Workload(NamedTuple):
     request_ids: list
 
 
-def fetch_texts(cache, say):
-    """The default texts, downloaded and unpacked once; nothing is installed."""
-    folder = cache / "texts"
-    if (folder / "done").exists():
-        return folder
-    folder.mkdir(parents=True, exist_ok=True)
-    say(f"fetching the documentation of {', '.join(PACKAGES)}")
-    command = ["apt-get", "-qq", "download", *PACKAGES]
-    subprocess.run(command, cwd=folder, check=True, stderr=subprocess.DEVNULL)
-    for archive in sorted(folder.glob("*.deb")):
-        subprocess.run(["dpkg-deb", "-x", archive, folder / archive.stem], check=True)
-    (folder / "done").touch()
-    return folder
+def fetch_texts(say):
+    """The default texts."""
+    say(f"reading the documentation in {', '.join(PACKAGES)}")
+    return bench_install.unpack_debian("texts", PACKAGES)
 
 
 def read_text(path):
@@ -154,8 +152,9 @@ def cut_document(counted_lines, tokens):
 
 
 def make_documents(sheaf, model, texts, folder, seed):
-    """Every workload's documents in full size; done once a folder."""
-    if (folder / "done").exists():
+    """Every workload's documents in full size; done once a folder and set of shapes."""
+    done = folder / f"done-{zlib.crc32(repr(SHAPES).encode()):08x}"
+    if done.exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
     counted = iter(LineCounter(sheaf, model, text_lines(texts, seed), folder / "lines.jsonl"))
@@ -170,14 +169,17 @@ def make_documents(sheaf, model, texts, folder, seed):
     questions = ({"id": f"q{i:02}", "prompt": text} for i, text in enumerate(QUESTIONS))
     write_jsonl(folder / "questions.jsonl", questions)
     (folder / "lines.jsonl").unlink()
-    (folder / "done").touch()
+    done.touch()
 
 
 def take(folder, name, scale):
-    """A workload cut to `scale` of its documents, at least one."""
+    """A workload cut to `scale` of its documents, at least one; w1 may be made up to 4 times."""
     shape = SHAPES[name]
     count = max(1, round(shape.documents * scale))
-    lines = (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)[:count]
+    lines = (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    if count > len(lines):
+        lines += (folder / f"{MORE}.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    lines = lines[:count]
     path = folder / f"{name}-{count}.jsonl"
     path.write_text("".join(lines), encoding="utf-8")
     ids = [json.loads(line)["id"] for line in lines]

@@ -22,7 +22,7 @@ KV_GIB = 4
 BATCHING = f"chunks of {BATCH_TOKENS}, {SEQUENCES} sequences, {KV_GIB} GiB of KV, prefix caching on"
 
 
-class Session:
+class Runner:
     """A running bench_run_NAME.py."""
 
     def __init__(self, python, script, configuration, environment, log):
@@ -74,7 +74,7 @@ class PythonRival:
     """What the three have in common; a subclass prepares, configures and lists settings."""
 
     name = script = package = note = ""
-    is_shared = False  # one session serves all tasks, as starting takes long
+    is_shared = False  # one runner serves all tasks, as starting takes long
 
     def __init__(self, environment, model, threads, limits, folder):
         self.environment, self.model, self.threads = environment, model, threads
@@ -101,42 +101,42 @@ class PythonRival:
     def runs(self, setting, tasks):
         groups = [tasks] if self.is_shared else [[task] for task in tasks]
         for group in groups:
-            yield from self._session_runs(setting, group)
+            yield from self._runner_runs(setting, group)
 
-    def _session_runs(self, setting, tasks):
-        """After a failure the rest of the tasks get a new session."""
+    def _runner_runs(self, setting, tasks):
+        """After a failure the rest of the tasks get a new runner."""
         waiting = list(tasks)
         while waiting:
             bench_machine.wait_for_idle(self.limits.idle_seconds)
             try:
-                with self._session(setting, waiting) as session:
-                    start_seconds = session.start(self.limits.start_seconds)
+                with self._runner(setting, waiting) as runner:
+                    start_seconds = runner.start(self.limits.start_seconds)
                     while waiting:
-                        run = self._run(session, start_seconds, waiting[0])
+                        run = self._run(runner, start_seconds, waiting[0])
                         yield waiting.pop(0), run
             except Broken as error:
                 yield waiting.pop(0), Failure(str(error))
 
-    def _session(self, setting, tasks):
+    def _runner(self, setting, tasks):
         log = self.folder / f"{self.name}.log"
         configuration = self.configuration(setting, tasks)
         python, variables = self.environment.python(), self.variables(setting)
-        return Session(python, self.script, configuration, variables, log)
+        return Runner(python, self.script, configuration, variables, log)
 
-    def _run(self, session, start_seconds, task):
+    def _run(self, runner, start_seconds, task):
         request = {
             "prompts": list(task.prompts.values()),
             "new_tokens": task.workload.new_tokens,
         }
-        with bench_engines.Timing(task, self.limits, session.process.pid) as timing:
-            answer = session.ask(request, self.limits.run_seconds)
+        with bench_engines.Timing(task, self.limits, runner.process.pid) as timing:
+            answer = runner.ask(request, self.limits.run_seconds)
         return Run(
             seconds=answer["seconds"],
             start_seconds=start_seconds,
             prompt_tokens=task.prompt_tokens(),
             computed_tokens=answer["computed"],
             new_tokens=sum(len(ids) for ids in answer["ids"]),
-            peak_bytes=bench_machine.tree_peak_bytes(session.process.pid),
+            peak_bytes=bench_machine.tree_peak_bytes(runner.process.pid),
             others=timing.others,
             texts=dict(zip(task.prompts, map(self.text, answer["ids"]))),
             details={},

@@ -4,6 +4,8 @@
 #include "core/engine/backend_cpu_state.h"
 
 #include <assert.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct attention_step {
@@ -12,6 +14,7 @@ struct attention_step {
     const struct cpu_rope_table *rope; /* NULL: none */
     const float *q_norm;
     const float *k_norm;
+    const float *even; /* [kv_heads][head_dim]: queries are multiplied, keys divided; or NULL */
 };
 
 /* ---- begin of a step ---- */
@@ -108,6 +111,67 @@ static void norm_and_turn(const struct attention_step *step, int row, const floa
     turn(step, row, head);
 }
 
+/* ---- keys of even size, for int8 ---- */
+
+static float pair_size(const float *bias, int one, int other) {
+    return sqrtf(bias[one] * bias[one] + bias[other] * bias[other]);
+}
+
+static int compare_floats(const void *left, const void *right) {
+    const float *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+/* The largest power of two by which `size` exceeds `usual`, at least 1. */
+static float excess(float size, float usual) {
+    if (!(size > usual && usual > 0 && isfinite(size)))
+        return 1;
+    return ldexpf(1, ilogbf(size / usual));
+}
+
+/* One head's factors from its bias, in `sizes` sorted for the median. A pair that rope turns into
+ * each other has one factor, so that turning and multiplying commute. */
+static void even_head(const struct rope *rope, int dim, const float *bias, float *sizes,
+                      float *even) {
+    bool halves = rope->pairing == ROPE_HALVES;
+    int turned = rope->pairing == ROPE_NONE ? 0 : rope->dims, pairs = turned / 2;
+    for (int i = 0; i < pairs; i++) {
+        int one = halves ? i : 2 * i, other = halves ? i + pairs : 2 * i + 1;
+        even[one] = even[other] = pair_size(bias, one, other);
+    }
+    for (int i = turned; i < dim; i++)
+        even[i] = fabsf(bias[i]);
+    memcpy(sizes, even, (size_t)dim * sizeof *sizes);
+    qsort(sizes, (size_t)dim, sizeof *sizes, compare_floats);
+    for (int i = 0; i < dim; i++)
+        even[i] = excess(even[i], sizes[dim / 2]);
+}
+
+/* Where keys have a bias, as Qwen2's, a few dimensions of it are a hundred times the rest, and the
+ * rest would vanish in the steps of a shared int8 scale. Powers of two take it out of the keys and
+ * put it into the queries without rounding. A norm behind the bias makes this needless. */
+static const float *find_even(struct backend_cpu *cpu, const struct op_attention *op) {
+    const struct tensor *bias = op->qkv.biases[1];
+    if (cpu->limits.kv_type != KV_INT8 || bias == NULL || op->k_norm != NULL)
+        return NULL;
+    int dim = cpu->model->head_dim;
+    float *biases = cpu->scratch.vector, *sizes = cpu->scratch.vector_second;
+    backend_cpu_weights_read_vector(cpu, bias, biases);
+    for (int head = 0; head < cpu->model->kv_head_count; head++)
+        even_head(op->rope, dim, biases + head * dim, sizes, cpu->scratch.even + head * dim);
+    return cpu->scratch.even;
+}
+
+static void multiply(float *head, const float *factors, int dim) {
+    for (int i = 0; i < dim; i++)
+        head[i] *= factors[i];
+}
+
+static void divide(float *head, const float *factors, int dim) {
+    for (int i = 0; i < dim; i++)
+        head[i] /= factors[i];
+}
+
 static char *page_part(const struct backend_cpu *cpu, const struct op_attention *op, int kv_head) {
     enum attention_page_type type = backend_cpu_memory_page_type(cpu->limits.kv_type);
     size_t bytes = attention_page_bytes(type, cpu->model->head_dim);
@@ -133,6 +197,12 @@ static void write_piece(void *context, int task, int worker) {
         for (size_t head = 0; head < group; head++)
             norm_and_turn(step, piece->row_first + r, step->q_norm, queries + skip + head * dim);
         norm_and_turn(step, piece->row_first + r, step->k_norm, keys + skip);
+        if (step->even == NULL)
+            continue;
+        const float *even = step->even + (size_t)kv_head * dim;
+        for (size_t head = 0; head < group; head++)
+            multiply(queries + skip + head * dim, even, model->head_dim);
+        divide(keys + skip, even, model->head_dim);
     }
     struct attention_page_tokens tokens = {.keys = keys,
                                            .values = keys + (size_t)kv_heads * dim,
@@ -149,6 +219,7 @@ static void write_piece(void *context, int task, int worker) {
 void backend_cpu_attention_write(struct backend *backend, const struct op_attention *op) {
     struct backend_cpu *cpu = backend_cpu_of(backend);
     struct attention_step step = {.cpu = cpu, .op = op, .rope = find_rope(cpu, op->rope)};
+    step.even = find_even(cpu, op); /* before the norms: it uses their places */
     if (op->q_norm != NULL) {
         backend_cpu_weights_read_vector(cpu, op->q_norm, cpu->scratch.vector);
         step.q_norm = cpu->scratch.vector;

@@ -163,6 +163,7 @@ size_t backend_cpu_memory_lay_out(const struct backend_cpu *cpu, const struct mo
                             (size_t)model->vocab_count * sizeof(float));
     scratch->vector = carve(&carver, (size_t)vector, sizeof(float));
     scratch->vector_second = carve(&carver, (size_t)model->head_dim, sizeof(float));
+    scratch->even = carve(&carver, (size_t)(model->kv_head_count * model->head_dim), sizeof(float));
     carve_workers(&carver, cpu, model, limits->kv_type, scratch);
     carve_ropes(&carver, model, rows, scratch);
     carve_tasks(&carver, cpu, model, limits, scratch);

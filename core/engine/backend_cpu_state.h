@@ -73,6 +73,7 @@ struct cpu_scratch {
     float *logits; /* [samples][vocab] */
     float *vector; /* a norm weight, a bias */
     float *vector_second;
+    float *even;  /* [kv_heads][head_dim]: a layer's key factors */
     char *panels; /* [workers][panel_bytes] */
     size_t panel_bytes;
     char *attention; /* [workers][attention_bytes] */

@@ -2,6 +2,7 @@
  * whatever the chunks, neighbours, page numbers, rubbish in pages and threads. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/kernels/kernels.h"
 #include "tests/core/engine/cpu_run.h"
@@ -130,6 +131,55 @@ Test(backend_cpu, close_to_the_reference) {
     check_accuracy(&plain);
     check_accuracy(&everything);
     check_accuracy(&odd);
+}
+
+/* Zero queries in dimension 2 and in what either pairing turns it into. */
+static void forget_queries(const struct random_model_shape *shape, const struct tensor *weights) {
+    float *rows = (void *)(uintptr_t)weights->bytes;
+    int partners[] = {2, 3, 2 + shape->head_dim / 2};
+    for (int head = 0; head < shape->heads; head++)
+        for (int i = 0; i < 3; i++)
+            memset(rows + (head * shape->head_dim + partners[i]) * shape->width, 0,
+                   (size_t)shape->width * sizeof *rows);
+}
+
+/* A key bias that is large in one pair, as Qwen2's: it must not cost the other dimensions their
+ * int8 steps. */
+static void check_large_bias(enum rope_pairing pairing) {
+    struct random_model_shape shape = plain;
+    shape.pairing = pairing;
+    shape.type = QUANT_F32;
+    struct model *model = random_model_create(&shape, 1);
+    int count = shape.kv_heads * shape.head_dim;
+    struct tensor bias = random_tensor_create(quant_type_find(QUANT_F32), count, 1, 5);
+    float *values = (void *)(uintptr_t)bias.bytes;
+    for (int head = 0; head < shape.kv_heads; head++)
+        values[head * shape.head_dim + 2] = 1000;
+    for (int i = 0; i < model->op_count; i++)
+        if (model->ops[i].kind == OP_ATTENTION) {
+            model->ops[i].attention.qkv.biases[1] = &bias;
+            forget_queries(&shape, model->ops[i].attention.qkv.parts[0]);
+        }
+    struct kernels kernels[KERNELS_MAX];
+    list_kernels(kernels);
+    struct cpu_course course = {
+        .sequence_count = 1, .lengths = {100}, .chunk_max = 50, .threads = 2};
+    course.kv_type = KV_BF16;
+    size_t logits = (size_t)total_length(&course) * (size_t)model->vocab_count;
+    float *expected = cpu_run_logits(model, &kernels[0], course);
+    course.kv_type = KV_INT8;
+    float *found = cpu_run_logits(model, &kernels[0], course);
+    double off = distance(found, expected, logits);
+    cr_expect(off < 0.05, "pairing %d: off by %g", pairing, off);
+    free(expected);
+    free(found);
+    random_model_destroy(model);
+    random_tensor_destroy(&bias);
+}
+
+Test(backend_cpu, int8_keys_with_a_large_bias) {
+    check_large_bias(ROPE_ADJACENT);
+    check_large_bias(ROPE_HALVES);
 }
 
 static void set_lengths(struct cpu_course *course, const int lengths[4], enum kv_type kv_type) {

@@ -108,13 +108,21 @@ static const struct linear_row {
     enum weight_type type;
     struct launch_config configs[2];
 } linears[] = {
+    {WEIGHT_F32, LINEAR_CONFIGS("linear_dense", "f32")},
+    {WEIGHT_F16, LINEAR_CONFIGS("linear_dense", "f16")},
+    {WEIGHT_BF16, LINEAR_CONFIGS("linear_dense", "bf16")},
     {WEIGHT_Q4_0, LINEAR_CONFIGS("linear_simple", "q4_0")},
     {WEIGHT_Q4_1, LINEAR_CONFIGS("linear_simple", "q4_1")},
     {WEIGHT_Q5_0, LINEAR_CONFIGS("linear_simple", "q5_0")},
+    {WEIGHT_Q5_1, LINEAR_CONFIGS("linear_simple", "q5_1")},
     {WEIGHT_Q8_0, LINEAR_CONFIGS("linear_simple", "q8_0")},
+    {WEIGHT_IQ4_NL, LINEAR_CONFIGS("linear_simple", "iq4_nl")},
+    {WEIGHT_Q2_K, LINEAR_CONFIGS("linear_k", "q2_k")},
+    {WEIGHT_Q3_K, LINEAR_CONFIGS("linear_k", "q3_k")},
     {WEIGHT_Q4_K, LINEAR_CONFIGS("linear_k", "q4_k")},
     {WEIGHT_Q5_K, LINEAR_CONFIGS("linear_k", "q5_k")},
     {WEIGHT_Q6_K, LINEAR_CONFIGS("linear_k", "q6_k")},
+    {WEIGHT_IQ4_XS, LINEAR_CONFIGS("linear_k", "iq4_xs")},
 };
 
 const struct launch_config *launch_config_linear(enum weight_type type, bool many) {

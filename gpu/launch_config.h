@@ -36,8 +36,8 @@ enum {
 #define ATTENTION_THREADS(matrix, decode, head_dim) \
     ((matrix) && !(decode) ? 128 * ATTENTION_COLUMN_WARPS(decode, head_dim) : 128)
 
-/* Rows of keys, values and queries are padded by 8 elements, of probabilities by 8 (16-bit) or 4
- * (fp32). Keys and values have a buffer each from 8.0, else one. At head_dim 256 half of the
+/* Rows of keys, values and queries are padded by 8 elements, of probabilities by 8.
+ * Keys and values have a buffer each from 8.0, else one. At head_dim 256 half of the
  * queries' fragments, 16 columns of a row in 32 bytes, wait in shared memory. */
 #define ATTENTION_SHARED_STEPS 8
 #define ATTENTION_TILE_BYTES(head_dim) (KV_TILE * ((head_dim) + 8) * 2)
@@ -45,8 +45,11 @@ enum {
     ((buffers)*ATTENTION_TILE_BYTES(head_dim) +                                          \
      ((column_warps) > 1 ? (rows) * (KV_TILE + 8) * 2 + (rows) * (column_warps)*4 : 0) + \
      ((column_warps) == 2 ? (rows)*ATTENTION_SHARED_STEPS * 32 : 0))
-#define ATTENTION_FMA_BYTES(rows, head_dim) \
-    (ATTENTION_TILE_BYTES(head_dim) + (rows) * ((head_dim) + 8) * 2 + (rows) * (KV_TILE + 4) * 4)
+/* Rows of probabilities by FMA, in floats: a warp's two groups of rows are 16 banks apart. */
+#define ATTENTION_WEIGHT_STRIDE(rows) (KV_TILE + ((rows) > 16 ? 4 : 8))
+#define ATTENTION_FMA_BYTES(rows, head_dim)                           \
+    (ATTENTION_TILE_BYTES(head_dim) + (rows) * ((head_dim) + 8) * 2 + \
+     (rows)*ATTENTION_WEIGHT_STRIDE(rows) * 4)
 
 enum kernel_id {
     KERNEL_EMBED,
@@ -83,7 +86,7 @@ const struct launch_config *launch_config_find(enum kernel_id kernel);
 const struct launch_config *launch_config_attention(enum matrix_path path, bool decode,
                                                     enum kv_element element, int head_dim);
 
-/* NULL: no kernel reads this type directly; dequantise it. `many`: the larger row tile. */
+/* Every type of enum weight_type; NULL for another number. `many`: the larger row tile. */
 const struct launch_config *launch_config_linear(enum weight_type type, bool many);
 
 /* Splits of k for `linear`, by the shape alone: enough blocks to keep a large device's memory busy

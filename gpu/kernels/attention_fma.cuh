@@ -16,7 +16,8 @@ template <int KV_, int DIM_, int ROWS_> struct fma_shape {
     static constexpr int PAIRS = (DIM / 2 + LANES - 1) / LANES;
     static constexpr bool EVEN = DIM / 2 % LANES == 0;
     static constexpr int STRIDE = DIM + 8;
-    static constexpr int WEIGHT_STRIDE = KV_TILE + 4;
+    /* The two groups of a warp lie in different banks. */
+    static constexpr int WEIGHT_STRIDE = ATTENTION_WEIGHT_STRIDE(ROWS);
 };
 
 template <class SHAPE> struct fma_shared {

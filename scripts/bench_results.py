@@ -59,6 +59,14 @@ class Results:
             found[line["key"]["setting"]] = line.get("seconds", math.inf)
         return found
 
+    def medians(self, **wanted):
+        """Setting → the median of the seconds of all its runs."""
+        found = {}
+        for line in self.find(**wanted):
+            if "seconds" in line:
+                found.setdefault(line["key"]["setting"], []).append(line["seconds"])
+        return {setting: statistics.median(seconds) for setting, seconds in found.items()}
+
 
 class Group(NamedTuple):
     """All runs of one engine at one task, in the setting that was fastest at first."""
@@ -134,11 +142,18 @@ class Report:
             return None
         if not row.is_per_token:
             return getattr(group, field)()
+        return self.seconds_per_token(engine, group) if field == "seconds" else None
+
+    def seconds_per_token(self, engine, group):
+        """After the first, in the setting that is fastest at that, whatever the first took."""
         first = self.groups.get((engine, FIRST))
-        if not first or field != "seconds":
+        if not first:
             return None
-        new_tokens = group.lines[0]["new_tokens"]
-        return (group.seconds() - first.seconds()) / (new_tokens - 1)
+        shorter = self.results.medians(**kind(first.lines[0]))
+        longer = self.results.medians(**kind(group.lines[0]))
+        new_tokens = group.lines[0]["new_tokens"] - 1
+        each = [(longer[name] - shorter[name]) / new_tokens for name in longer if name in shorter]
+        return min((value for value in each if value > 0), default=None)
 
     def best_rival(self, row, field):
         """Name and figure of the fastest whose text is right."""

@@ -256,7 +256,11 @@ def print_settings(report):
         times = " ".join(f"{line['seconds']:.2f}" for line in group.lines)
         starts = group.median(lambda line: line["start_seconds"])
         tried = report.results.seconds(**kind(group.lines[0]))
-        others = [f"{name}: {time:.1f} s" for name, time in tried.items() if name != group.setting]
+        others = [
+            f"{name}: " + ("failed" if time == math.inf else f"{time:.1f} s")
+            for name, time in tried.items()
+            if name != group.setting
+        ]
         text = f"- {task.upper()}, {engine}: {group.setting}: {times} s; start {starts:.2f} s"
         computed = group.lines[0]["computed_tokens"]
         text += f"; {computed} prompt tokens computed" if computed is not None else ""
@@ -270,7 +274,10 @@ def print_gaps(results):
         key = line["key"]
         if "failure" not in line or is_outdated(results, line):
             continue
-        where = f"{key['task'].upper()}, {key['setting']}" if "task" in key else "left out"
+        where = "left out"
+        if "task" in key:
+            beside = f" beside a {key['neighbour']} process" if key["neighbour"] else ""
+            where = f"{key['task'].upper()}{beside}, {key['setting']}"
         print(f"- **Gap**: {key['engine']}: {where}: {line['failure']}")
 
 

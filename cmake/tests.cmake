@@ -68,3 +68,7 @@ if(SHEAF_TESTS AND NOT SHEAF_SANITIZE AND NOT SHEAF_COVERAGE)
   endforeach()
   set_tests_properties(${tidy_tests} PROPERTIES LABELS tidy SKIP_RETURN_CODE 77)
 endif()
+
+if(SHEAF_TESTS)
+  include(cmake/ptxsim.cmake)
+endif()

@@ -123,3 +123,66 @@ if(SHEAF_TESTS AND cuda_sources AND NOT SHEAF_SANITIZE AND NOT SHEAF_COVERAGE)
       --capabilities ${cuda_capabilities_joined} ${cuda_ptx_folder})
   set_tests_properties(${SHEAF_TEST_PREFIX}gpu/assemble PROPERTIES LABELS gpu TIMEOUT 900)
 endif()
+
+# The kernel tests (tests/gpu) run twice: here over the kernels compiled for the host, threads as fibers, undefined
+# behaviour trapped; that needs no CUDA. cuda_host_tests() is called where the test functions are known.
+find_program(SHEAF_CUDA_HOST_COMPILER g++)
+mark_as_advanced(SHEAF_CUDA_HOST_COMPILER)
+file(GLOB cuda_all_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/gpu/kernels/*.cu)
+function(cuda_host_tests)
+  if(NOT SHEAF_CUDA_HOST_COMPILER OR NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    message(WARNING "The CUDA kernels are not tested on the host: g++ for x86-64 is not found.")
+    return()
+  endif()
+  set(folder ${CMAKE_BINARY_DIR}/kernels_host)
+  set(shim ${CMAKE_SOURCE_DIR}/tests/gpu/shim)
+  file(MAKE_DIRECTORY ${folder})
+  set(compile ${SHEAF_CUDA_HOST_COMPILER} -std=c++17 -O1 -g -fPIC -w -ffp-contract=off -fno-extern-tls-init
+    -fsanitize=undefined -fno-sanitize-recover -fsanitize-undefined-trap-on-error
+    -I${CMAKE_SOURCE_DIR})
+  foreach(capability 61 75 80)
+    set(objects "")
+    foreach(source IN LISTS cuda_all_sources)
+      get_filename_component(name ${source} NAME_WE)
+      if(name MATCHES "_bf16$" AND capability LESS 80)
+        continue()
+      endif()
+      set(object ${folder}/${name}.${capability}.o)
+      add_custom_command(OUTPUT ${object}
+        COMMAND ${compile} -DSHIM_CAPABILITY=${capability} -include ${shim}/shim_cuda.h -x c++ -c ${source} -o ${object}
+        DEPENDS ${source} ${cuda_headers} ${shim}/shim_cuda.h ${shim}/shim_fibers.h
+        COMMENT "Compiling gpu/kernels/${name}.cu for the host as ${capability}" VERBATIM)
+      list(APPEND objects ${object})
+    endforeach()
+    set(library ${folder}/kernels_${capability}.so)
+    add_custom_command(OUTPUT ${library}
+      COMMAND ${CMAKE_C_COMPILER} -fPIC -c ${shim}/shim_memory.c -o ${folder}/memory.${capability}.o
+      COMMAND ${SHEAF_CUDA_HOST_COMPILER} -shared ${objects} ${folder}/memory.${capability}.o -o ${library}
+      DEPENDS ${objects} ${shim}/shim_memory.c
+      COMMENT "Linking the kernels for the host as ${capability}" VERBATIM)
+    list(APPEND libraries ${library})
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS tests/gpu/*.c tests/gpu/shim/shim_device.c tests/gpu/shim/shim_fibers.c)
+  list(REMOVE_ITEM sources ${CMAKE_SOURCE_DIR}/tests/gpu/simulated_ptx.c)
+  add_executable(test_gpu_kernels_host ${sources} ${libraries})
+  target_link_libraries(test_gpu_kernels_host PRIVATE gpu weights base PkgConfig::CRITERION ${CMAKE_DL_LIBS})
+  target_compile_definitions(test_gpu_kernels_host PRIVATE SHIM_FOLDER="${folder}")
+  target_compile_options(test_gpu_kernels_host PRIVATE -Wno-conversion -Wno-missing-prototypes -Wno-pedantic)
+  set_target_properties(test_gpu_kernels_host PROPERTIES ENABLE_EXPORTS ON C_VISIBILITY_PRESET default)
+  add_test(NAME ${SHEAF_TEST_PREFIX}gpu/kernels_host COMMAND test_gpu_kernels_host --timeout 300)
+  set_tests_properties(${SHEAF_TEST_PREFIX}gpu/kernels_host PROPERTIES LABELS gpu TIMEOUT 900)
+endfunction()
+
+# And here in the simulator (cmake/ptxsim.cmake), on the PTX that is embedded.
+function(cuda_simulated_tests)
+  if(NOT TARGET ptxsim OR NOT cuda_sources)
+    message(WARNING "The embedded CUDA kernels are not run in the simulator: this build has none.")
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS tests/gpu/*.c)
+  add_executable(test_gpu_kernels ${sources})
+  target_link_libraries(test_gpu_kernels PRIVATE gpu gpu_images weights base ptxsim PkgConfig::CRITERION)
+  target_compile_options(test_gpu_kernels PRIVATE -Wno-conversion -Wno-missing-prototypes -Wno-pedantic)
+  add_test(NAME ${SHEAF_TEST_PREFIX}gpu/kernels COMMAND test_gpu_kernels --timeout 600)
+  set_tests_properties(${SHEAF_TEST_PREFIX}gpu/kernels PROPERTIES LABELS gpu TIMEOUT 1800)
+endfunction()

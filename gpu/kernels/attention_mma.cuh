@@ -396,23 +396,60 @@ __device__ __forceinline__ void mma_write_states(const tile_walk &walk,
     }
 }
 
+/* Four neighbouring columns a lane, of 16 in two groups that the lanes of a row hold two by two: a
+ * row's 32 bytes leave together. All lanes take part. */
+__device__ __forceinline__ uint2 mma_gather_columns(uint32_t first_group, uint32_t second_group) {
+    int lane = (int)threadIdx.x % 32, from = lane / 4 * 4 + lane % 2 * 2;
+    uint32_t low_first = __shfl_sync(0xffffffffu, first_group, from);
+    uint32_t high_first = __shfl_sync(0xffffffffu, first_group, from + 1);
+    uint32_t low_second = __shfl_sync(0xffffffffu, second_group, from);
+    uint32_t high_second = __shfl_sync(0xffffffffu, second_group, from + 1);
+    bool second = lane % 4 >= 2;
+    return make_uint2(second ? low_second : low_first, second ? high_second : high_first);
+}
+
+/* Two groups of 8 columns of one row in 16 bits, at out[index + the groups' first column]. */
+template <int ELEMENT>
+__device__ __forceinline__ void mma_write_groups(uint16_t *out, bool valid, const float values[4]) {
+    int lane = (int)threadIdx.x % 32;
+    uint2 columns = mma_gather_columns(ptx_pack<ELEMENT>(values[0], values[1]),
+                                       ptx_pack<ELEMENT>(values[2], values[3]));
+    if (valid)
+        *(uint2 *)(out + lane % 4 * 4) = columns;
+}
+
 template <class SHAPE>
 __device__ __forceinline__ void mma_write_out(const tile_walk &walk, const mma_place<SHAPE> &place,
                                               const mma_state<SHAPE> &state) {
+    constexpr bool PAIRS = SHAPE::EVEN && SHAPE::COLUMN_GROUPS % 2 == 0;
+    int element = walk.arguments.out_element;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         int packed = place.packed(half);
-        if (packed >= walk.task.packed_count)
-            continue;
-        int64_t index = walk.out_index(packed, SHAPE::DIM);
+        bool valid = packed < walk.task.packed_count;
+        int64_t index = valid ? walk.out_index(packed, SHAPE::DIM) : 0;
         float factor = state_normaliser(state.summary(half));
 #pragma unroll
-        for (int n = 0; n < SHAPE::COLUMN_GROUPS; n++) {
-            if (!place.has(n))
-                break;
-            numbers_store2(walk.arguments.out, walk.arguments.out_element, index + place.column(n),
-                           state_output(state.out[n][2 * half], factor),
-                           state_output(state.out[n][2 * half + 1], factor));
+        for (int n = 0; n < SHAPE::COLUMN_GROUPS; n += PAIRS ? 2 : 1) {
+            float values[4];
+#pragma unroll
+            for (int i = 0; i < (PAIRS ? 4 : 2); i++)
+                values[i] = state_output(state.out[n + i / 2][2 * half + i % 2], factor);
+            if (PAIRS && element != ELEMENT_F32) {
+                uint16_t *out = (uint16_t *)walk.arguments.out + index +
+                                (place.column_warp * SHAPE::COLUMN_GROUPS + n) * 8;
+                if (element == ELEMENT_F16)
+                    mma_write_groups<ELEMENT_F16>(out, valid, values);
+                else
+                    mma_write_groups<ELEMENT_BF16>(out, valid, values);
+                continue;
+            }
+            if (!valid || !place.has(n))
+                continue;
+#pragma unroll
+            for (int i = 0; i < (PAIRS ? 2 : 1); i++)
+                numbers_store2(walk.arguments.out, element, index + place.column(n + i),
+                               values[2 * i], values[2 * i + 1]);
         }
     }
 }

@@ -11,9 +11,7 @@ enum { SPAN_TILES = ATTENTION_SPAN / KV_TILE };
 
 /* What the products of pages of this element are taken in. */
 constexpr __device__ int tile_element(int kv) {
-    return kv == KV_ELEMENT_F16 || !DEVICE_PATH_AMPERE ? ELEMENT_F16
-           : kv == KV_ELEMENT_BF16                     ? ELEMENT_BF16
-                                                       : ELEMENT_BF16;
+    return kv == KV_ELEMENT_F16 || !DEVICE_PATH_AMPERE ? ELEMENT_F16 : ELEMENT_BF16;
 }
 
 /* One task of one KV head. */

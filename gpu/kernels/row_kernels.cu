@@ -85,8 +85,8 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS)
     }
 }
 
-/* x / (1 + e^−x), and x / (1 + e^−2u), u = sqrt(2/π) (x + 0.044715 x³). A gate of −inf gives NaN,
- * as on the CPU: what is not finite must not pass as 0. */
+/* x / (1 + e^−x), and x / (1 + e^−2u), u = sqrt(2/π) (x + 0.044715 x³). An infinite gate stays
+ * so: what is not finite must not pass as 0. */
 __device__ __forceinline__ float gate_value(float x, int gate) {
     float power = gate == KERNEL_GATE_SILU ? x : 1.59576912f * fmaf(0.044715f * x * x, x, x);
     return x / (1.0f + ptx_exp2(fminf(-NUMBERS_LOG2E * power, 126.0f)));

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Assembles every PTX file for every compute capability and compares what ptxas says of each
-kernel with the table below: registers, spills, static shared memory. A capability takes the nearest
-file at or below it, as a driver would; a file that none takes is assembled for the first one (ptxas
-13 has nothing below 7.5, but takes its PTX).
+kernel with the table below: registers, spills, static shared memory. A capability takes the
+nearest file at or below it, as a driver would; a file that none takes is assembled for the first
+one (ptxas 13 has nothing below 7.5, but takes its PTX).
 
-    assemble.py --ptxas PTXAS --capabilities 75,80,86 FOLDER     files FOLDER/<name>.<capability>.ptx
+    assemble.py --ptxas PTXAS --capabilities 75,80,86 FOLDER    files <name>.<capability>.ptx
 """
 
 import argparse
@@ -82,7 +82,8 @@ def work(folder, capabilities):
             if nearest:
                 pairs[capability] = own[nearest]
         yield from ((path, capability) for capability, path in pairs.items())
-        yield from ((path, min(capabilities)) for path in own.values() if path not in pairs.values())
+        rest = [path for path in own.values() if path not in pairs.values()]
+        yield from ((path, min(capabilities)) for path in rest)
 
 
 def main():

@@ -304,7 +304,7 @@ static const float *run_tasks(struct scene_state *state, const struct launch_con
         .kv_heads = scene->kv_heads,
         .group = scene->group,
         .head_dim = scene->head_dim,
-        .out_element = ELEMENT_F32,
+        .out_element = a.out_element,
     };
     if (split)
         simulated_launch(device, launch_config_find(KERNEL_MERGE_STATES),

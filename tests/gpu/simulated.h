@@ -1,6 +1,6 @@
-/* Runs the program's own kernel images in the PTX simulator: one simulated device, its modules
- * loaded as they are asked for, and short ways to get arrays there and back. A fault of a kernel
- * fails the test with what the simulator says. */
+/* A device for the kernel tests, and short ways to get arrays there and back. Two programs hold the
+ * same tests: one runs the PTX of the program's own images in the simulator (simulated_ptx.c), the
+ * other the kernels' source compiled for the host (shim/). A fault fails the test. */
 #ifndef TESTS_GPU_SIMULATED_H
 #define TESTS_GPU_SIMULATED_H
 
@@ -8,20 +8,29 @@
 #include <stdint.h>
 
 #include "gpu/launch_config.h"
-#include "tests/ptxsim/ptxsim.h"
 
-enum { SIMULATED_MODULES_MAX = 16 };
+enum { SIMULATED_MODULES_MAX = 16, SIMULATED_ALLOCATIONS_MAX = 4096 };
+
+/* In which warps and blocks run, each as far as it can; the host's fibers know one only. */
+enum simulated_order { SIMULATED_ASCENDING, SIMULATED_DESCENDING, SIMULATED_RANDOM };
+
+struct ptxsim;
+struct ptxsim_module;
 
 struct simulated {
-    struct ptxsim *machine;
     int capability;
+    enum simulated_order order;
+    /* simulated_ptx.c */
+    struct ptxsim *machine;
     int module_count;
     struct {
         const char *image;
         struct ptxsim_module *module;
     } modules[SIMULATED_MODULES_MAX];
-    enum ptxsim_order order;
-    struct ptxsim_counters counters; /* of the last launch */
+    /* shim_device.c */
+    void *kernels;
+    int allocation_count;
+    void *allocations[SIMULATED_ALLOCATIONS_MAX];
 };
 
 /* Whether the build has images for a capability: below 7.5 they need another compiler. */

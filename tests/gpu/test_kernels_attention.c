@@ -197,6 +197,39 @@ Test(attention, continues_from_a_shared_beginning) {
     simulated_each(try_continue);
 }
 
+/* 16-bit outputs are the fp32 ones, rounded. */
+static void try_16_bits(struct simulated *device) {
+    static const int dims[] = {64, 80, 96, 128, 256};
+    for (int i = 0; i < 5; i++) {
+        struct scene scene = {.kv = KV_ELEMENT_F16,
+                              .head_dim = dims[i],
+                              .kv_heads = 2,
+                              .group = 3,
+                              .run_count = 1,
+                              .runs = {{4, 7}}};
+        struct scene_state state;
+        attention_scene_build(&state, &scene, device);
+        const float *wanted = attention_scene_prefill(&state, 0, 0);
+        for (int element = ELEMENT_F16; element <= ELEMENT_BF16; element++) {
+            state.arguments.out_element = element;
+            const void *got[2] = {attention_scene_prefill(&state, 0, 0),
+                                  attention_scene_decode(&state, 0)};
+            for (size_t j = 0; j < state.out_count; j++) {
+                double allowed = fabs((double)wanted[j]) * (element == ELEMENT_F16 ? 5e-4 : 4e-3);
+                for (int k = 0; k < 2; k++)
+                    cr_assert(fabs(simulated_element(got[k], (enum element)element, j) -
+                                   (double)wanted[j]) <= allowed + 1e-7,
+                              "dim %d, element %d at %zu", dims[i], element, j);
+            }
+        }
+        attention_scene_free(&state);
+    }
+}
+
+Test(attention, outputs_of_16_bits) {
+    simulated_each(try_16_bits);
+}
+
 /* The order in which warps and blocks run shows in no bit. */
 Test(attention, any_order_of_warps) {
     struct scene scene = {.kv = KV_ELEMENT_BF16,
@@ -210,8 +243,8 @@ Test(attention, any_order_of_warps) {
     simulated_create(&device, 80);
     attention_scene_build(&state, &scene, &device);
     const float *ascending = attention_scene_prefill(&state, 0, 0);
-    for (int order = PTXSIM_DESCENDING; order <= PTXSIM_RANDOM; order++) {
-        device.order = (enum ptxsim_order)order;
+    for (int order = SIMULATED_DESCENDING; order <= SIMULATED_RANDOM; order++) {
+        device.order = (enum simulated_order)order;
         const float *prefill = attention_scene_prefill(&state, 0, 2);
         const float *decode = attention_scene_decode(&state, 5);
         cr_expect(memcmp(prefill, ascending, state.out_count * sizeof(float)) == 0);

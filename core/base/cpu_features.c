@@ -87,7 +87,7 @@ static void detect(struct cpu_features *features) {
     enum { AVX2 = 5, AVX512F = 16, AVX512DQ = 17, AVX512BW = 30, AVX512VL = 31 }; /* leaf 7, ebx */
     enum { AVX512_VNNI = 11 };                                                    /* leaf 7, ecx */
     enum { AMX_BF16 = 22, AMX_TILE = 24, AMX_INT8 = 25 };                         /* leaf 7, edx */
-    enum { AVX512_BF16 = 5 }; /* leaf 7.1, eax */
+    enum { AVX_VNNI = 4, AVX512_BF16 = 5 }; /* leaf 7.1, eax */
     if (!bit(basic.ecx, OSXSAVE))
         return;
     uint32_t saved = saved_state();
@@ -95,6 +95,7 @@ static void detect(struct cpu_features *features) {
     struct cpuid_leaf wide_more = cpuid_read(7, 1);
     features->avx2 = bit(wide.ebx, AVX2) && bit(basic.ecx, FMA) && bit(basic.ecx, F16C) &&
                      state_is_saved(saved, XSTATE_AVX);
+    features->avx_vnni = features->avx2 && bit(wide_more.eax, AVX_VNNI);
     features->avx512 = features->avx2 && bit(wide.ebx, AVX512F) && bit(wide.ebx, AVX512BW) &&
                        bit(wide.ebx, AVX512DQ) && bit(wide.ebx, AVX512VL) &&
                        state_is_saved(saved, XSTATE_AVX512);
@@ -128,7 +129,7 @@ void cpu_features_mask(struct cpu_features *features, enum isa isa) {
         features->avx512_bf16 = features->avx512_bf16_fast = false;
     }
     if (isa < ISA_AVX2)
-        features->avx2 = false;
+        features->avx2 = features->avx_vnni = false;
 }
 
 enum isa cpu_features_best(const struct cpu_features *features) {

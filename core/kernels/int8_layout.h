@@ -38,6 +38,7 @@ struct int8_row_group {
 
 struct int8_panel_header {
     int32_t group; /* inputs a record: 16 or 32 */
+    int32_t bits;  /* of a code at most, where the variant's products depend on it */
 };
 
 /* Bytes of a panel's record. */

@@ -12,6 +12,8 @@ extern const struct linear_kernels linear_avx512bf16;
 extern const struct linear_kernels linear_amx;
 
 extern const struct linear_kernels linear_int8_scalar;
+extern const struct linear_kernels linear_int8_avx2;
+extern const struct linear_kernels linear_int8_avxvnni;
 extern const struct linear_kernels linear_int8_avx512vnni;
 
 extern const struct attention_kernels attention_scalar;

@@ -29,6 +29,8 @@ static const struct linear_kernels *const variants[] = {
 static const struct linear_kernels *const int8_variants[] = {
 #if defined(__x86_64__)
     &linear_int8_avx512vnni,
+    &linear_int8_avxvnni,
+    &linear_int8_avx2,
 #endif
     &linear_int8_scalar,
 };

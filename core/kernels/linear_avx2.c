@@ -5,7 +5,7 @@
 
 #include "core/kernels/kernels_variants.h"
 #include "core/kernels/multiply_avx2.h"
-#include "core/kernels/tile_layout.h"
+#include "core/kernels/unpack_avx2.h"
 
 enum { WIDTH = MULTIPLY_WIDTH, HALVES = 2 * TILE_VECTORS };
 
@@ -53,80 +53,18 @@ struct group {
     __m256 scale[HALVES], min[HALVES];
 };
 
-ALWAYS_INLINE __m256i load_bytes(const uint8_t *bytes, bool is_signed) {
-    __m128i packed = _mm_loadl_epi64((const __m128i *)(const void *)bytes);
-    return is_signed ? _mm256_cvtepi8_epi32(packed) : _mm256_cvtepu8_epi32(packed);
-}
-
-ALWAYS_INLINE __m256 load_half_floats(const uint8_t *bytes) {
-    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)bytes));
-}
-
 ALWAYS_INLINE void spread(__m256 columns, __m256 *lanes) {
     lanes[0] = _mm256_permutevar8x32_ps(columns, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
     lanes[1] = _mm256_permutevar8x32_ps(columns, _mm256_setr_epi32(4, 4, 5, 5, 6, 6, 7, 7));
 }
 
-/* Eight columns' minimum. */
-static __m256 load_min(const struct tile_format *format, const uint8_t *chunk, int group, int i,
-                       __m256 scale) {
-    if (!format->has_min)
-        return _mm256_mul_ps(scale, _mm256_set1_ps((float)format->offset));
-    struct tile_offsets at = tile_format_offsets(format);
-    __m256 min = load_half_floats(chunk + at.min + 16 * (size_t)i);
-    if (!format->two_level)
-        return min;
-    __m256i factor =
-        load_bytes(chunk + at.group_min + (size_t)(group * PANEL_COLUMNS + 8 * i), false);
-    return _mm256_mul_ps(min, _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_setzero_si256(), factor)));
-}
-
-static void load_group(const struct tile_format *format, const uint8_t *chunk, int index,
-                       struct group *group) {
-    const uint8_t *scales =
-        chunk + tile_format_offsets(format).group_scale + (size_t)index * PANEL_COLUMNS;
+static void load_group(const struct tile_format *format, const uint8_t *chunk,
+                       const struct tile_offsets *at, int index, struct group *group) {
     for (int i = 0; i < TILE_VECTORS; i++) {
-        __m256 scale = load_half_floats(chunk + 16 * i);
-        if (format->two_level)
-            scale = _mm256_mul_ps(scale, _mm256_cvtepi32_ps(load_bytes(scales + 8 * i, true)));
+        __m256 scale = unpack_load_scale(format, chunk, at, index, i);
         spread(scale, &group->scale[2 * i]);
-        spread(load_min(format, chunk, index, i, scale), &group->min[2 * i]);
-    }
-}
-
-/* Half of a pair's words: vector i's code is at bit 8(i/2) + bits × (i%2). */
-ALWAYS_INLINE __m256i plane_word(const uint8_t *plane, int bits, int pair, int half) {
-    int pairs_a_word = 4 / bits;
-    const uint8_t *at = plane + (size_t)(pair / pairs_a_word) * 64 + 32 * (size_t)half;
-    __m256i word = _mm256_loadu_si256((const __m256i *)(const void *)at);
-    if (pairs_a_word > 1)
-        word = _mm256_srl_epi32(word, _mm_cvtsi32_si128(2 * bits * (pair % pairs_a_word)));
-    return word;
-}
-
-/* Codes of half a pair as bytes: even vectors in fields[0], odd ones in fields[1]. `kind` is a
- * constant wherever this is inlined. */
-ALWAYS_INLINE void load_fields(enum tile_kind kind, const struct tile_format *format,
-                               const uint8_t *low, const uint8_t *high, int pair, int half,
-                               __m256i *fields) {
-    const int low_bits = tile_kind_low_bits(kind), high_bits = tile_kind_high_bits(kind);
-    const __m256i low_mask = _mm256_set1_epi8((char)((1 << low_bits) - 1));
-    __m256i word = plane_word(low, low_bits, pair, half);
-    fields[0] = _mm256_and_si256(word, low_mask);
-    fields[1] = _mm256_and_si256(_mm256_srli_epi32(word, low_bits), low_mask);
-    if (kind == TILE_4_CODEBOOK) {
-        __m128i entries = _mm_loadu_si128((const __m128i *)(const void *)format->codebook);
-        __m256i codebook = _mm256_broadcastsi128_si256(entries);
-        fields[0] = _mm256_shuffle_epi8(codebook, fields[0]);
-        fields[1] = _mm256_shuffle_epi8(codebook, fields[1]);
-    }
-    if (high_bits > 0) {
-        const __m256i mask = _mm256_set1_epi8((char)(((1 << high_bits) - 1) << low_bits));
-        __m256i bits = plane_word(high, high_bits, pair, half);
-        __m256i even = _mm256_and_si256(_mm256_slli_epi32(bits, low_bits), mask);
-        __m256i odd = _mm256_and_si256(_mm256_slli_epi32(bits, low_bits - high_bits), mask);
-        fields[0] = _mm256_or_si256(fields[0], even);
-        fields[1] = _mm256_or_si256(fields[1], odd);
+        spread(unpack_load_min(format, chunk, at, index, i, scale, format->offset),
+               &group->min[2 * i]);
     }
 }
 
@@ -154,14 +92,14 @@ ALWAYS_INLINE void unpack_pair(enum tile_kind kind, const struct tile_format *fo
     UNROLL(2)
     for (int h = 0; h < 2; h++)
         if (kind != TILE_8)
-            load_fields(kind, format, low, high, pair, h, fields[h]);
+            unpack_fields(kind, format, low, high, pair, h, fields[h]);
     UNROLL(8)
     for (int i = 0; i < TILE_VECTORS; i++) {
         const uint8_t *codes = low + (pair * TILE_VECTORS + i) * TILE_LANES;
         __m256 halves[2];
         UNROLL(2)
         for (int h = 0; h < 2; h++) {
-            __m256 code = kind == TILE_8 ? _mm256_cvtepi32_ps(load_bytes(codes + WIDTH * h, true))
+            __m256 code = kind == TILE_8 ? _mm256_cvtepi32_ps(unpack_bytes(codes + WIDTH * h, true))
                                          : widen(fields[h][i % 2], i / 2);
             halves[h] = _mm256_fmadd_ps(code, group->scale[2 * i + h], group->min[2 * i + h]);
         }
@@ -175,7 +113,7 @@ ALWAYS_INLINE void unpack_chunk(enum tile_kind kind, const struct tile_format *f
     int pairs = format->group / 2;
     for (int g = 0; g < format->chunk / format->group; g++) {
         struct group group;
-        load_group(format, chunk, g, &group);
+        load_group(format, chunk, &at, g, &group);
         for (int p = g * pairs; p < (g + 1) * pairs; p++) {
             unpack_pair(kind, format, chunk + at.low, chunk + at.high, p, &group, panel);
             panel += 2 * PANEL_COLUMNS;
@@ -188,7 +126,7 @@ ALWAYS_INLINE __m256 load_floats(enum tile_kind kind, const uint8_t *bytes, size
     if (kind == TILE_F32)
         return _mm256_loadu_ps((const void *)(bytes + 4 * index));
     if (kind == TILE_F16)
-        return load_half_floats(bytes + 2 * index);
+        return unpack_half_floats(bytes + 2 * index);
     __m128i packed = _mm_loadu_si128((const __m128i *)(const void *)(bytes + 2 * index));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(packed), 16));
 }

@@ -49,9 +49,9 @@ static const struct random_model_shape odd = {.layers = 1,
                                               .type = QUANT_F32};
 
 /* Every path this CPU can take: its best first, then AMX over emulated tiles, then narrower ones;
- * at last the widest and the narrowest with int8 matmuls.
+ * at last the widest, AVX2 and the narrowest with int8 matmuls.
  */
-enum { KERNELS_MAX = 7 };
+enum { KERNELS_MAX = 8 };
 
 static struct kernels narrowed(enum isa isa) {
     struct cpu_features features = cpu_features_detect();
@@ -77,9 +77,13 @@ static int list_kernels(struct kernels kernels[KERNELS_MAX]) {
             kernels[count++] = narrowed(isas[i]);
     kernels[count] = kernels[0];
     kernels_add_int8(&kernels[count++], &features);
-    kernels[count] = narrowed(ISA_SCALAR);
-    cpu_features_mask(&features, ISA_SCALAR);
-    kernels_add_int8(&kernels[count++], &features);
+    for (size_t i = 1; i < sizeof isas / sizeof isas[0]; i++) {
+        if (isas[i] > cpu_features_best(&features))
+            continue;
+        kernels[count] = narrowed(isas[i]);
+        cpu_features_mask(&features, isas[i]);
+        kernels_add_int8(&kernels[count++], &features);
+    }
     return count;
 }
 

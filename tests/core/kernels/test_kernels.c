@@ -7,6 +7,7 @@
 /* A Xeon with AMX; its bf16 dot product of AVX-512 is slower than fp32. */
 static const struct cpu_features tiles = {
     .avx2 = true,
+    .avx_vnni = true,
     .avx512 = true,
     .avx512_vnni = true,
     .avx512_bf16 = true,
@@ -48,4 +49,25 @@ Test(kernels, the_dot_product_where_it_is_fast) {
     features.amx_bf16 = features.amx_int8 = false;
     features.avx512_bf16_fast = true;
     expect(features, "avx512-bf16", "avx512");
+}
+
+static void expect_int8(struct cpu_features features, const char *numerics) {
+    struct kernels kernels = kernels_select(&features);
+    kernels_add_int8(&kernels, &features);
+    cr_expect_str_eq(kernels.numerics, numerics);
+}
+
+Test(kernels, int8_as_narrow_as_the_machine) {
+    struct cpu_features features = tiles;
+    features.amx_bf16 = features.amx_int8 = false;
+    expect_int8(features, "cpu-avx512/int8-avx512-vnni");
+    features.avx512_vnni = features.avx_vnni = false;
+    expect_int8(features, "cpu-avx512/int8-avx2");
+    features = tiles;
+    cpu_features_mask(&features, ISA_AVX2);
+    expect_int8(features, "cpu-avx2/int8-avx-vnni");
+    features.avx_vnni = false;
+    expect_int8(features, "cpu-avx2/int8-avx2");
+    cpu_features_mask(&features, ISA_SCALAR);
+    expect_int8(features, "cpu-scalar/int8-scalar");
 }

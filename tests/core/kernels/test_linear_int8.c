@@ -230,6 +230,89 @@ Test(linear_int8, bits_of_a_block_do_not_depend_on_the_row_count_for_any_type) {
     each_variant(check_row_counts);
 }
 
+/* The vector variants fuse alike: the first's bits are those of all but the scalar one. */
+static void check_same_bits(const struct linear_kernels *kernels, const struct quant_type *type,
+                            int in, const struct linear_kernels *widest) {
+    enum { OUT = 70 };
+    static const int counts[] = {1, 2, 3, 4, 5, 20};
+    static float found[ROWS][OUT], expected[ROWS][OUT];
+    struct matmul m = make_matmul(kernels, type, in, OUT),
+                  other = make_matmul(widest, type, in, OUT);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        run_matmul(&m, 0, counts[i], found[0], OUT);
+        run_matmul(&other, 0, counts[i], expected[0], OUT);
+        cr_assert_eq(memcmp(found, expected, counts[i] * sizeof found[0]), 0, "%s %s: %d rows",
+                     kernels->name, type->name, counts[i]);
+    }
+    destroy_matmul(&m);
+    destroy_matmul(&other);
+}
+
+Test(linear_int8, all_vector_variants_sum_alike) {
+    struct cpu_features features = cpu_features_detect();
+    const struct linear_kernels *widest = NULL;
+    for (size_t v = 0; v + 1 < linear_int8_variant_count(); v++) {
+        const struct linear_kernels *kernels = linear_int8_variant_at(v);
+        if (!kernels->available(&features))
+            continue;
+        for (size_t t = 0; t < quant_type_count() && widest != NULL; t++)
+            if (tile_format_has_int8(tile_format_find(quant_type_at(t)->id)))
+                check_same_bits(kernels, quant_type_at(t), IN_MAX, widest);
+        widest = widest != NULL ? widest : kernels;
+    }
+    if (widest == NULL)
+        cr_skip_test("this CPU has no vector variant");
+}
+
+/* All codes 0 or all ones, all activations -127 or 127. */
+static void set_extremes(struct matmul *m, int code_byte, int value) {
+    const struct tile *tile = &m->set.tiles[0];
+    struct tile_offsets at = tile_format_offsets(tile->format);
+    for (int b = 0; b < tile->block_count; b++)
+        for (int k = 0; k < tile->in; k += tile->format->chunk)
+            memset(tile->bytes + (tile_chunk(tile, b, k) - tile->bytes) + at.low, code_byte,
+                   at.end - at.low);
+    struct int8_row_group *groups = (void *)m->rows;
+    for (size_t g = 0; g < ROWS * m->row_bytes / sizeof *groups; g++) {
+        memset(groups[g].values, value, INT8_GROUP);
+        groups[g].scale = 1;
+        groups[g].half_sum[0] = groups[g].half_sum[1] = (float)(INT8_GROUP_MIN * value);
+        groups[g].sum = (float)(INT8_GROUP * value);
+    }
+}
+
+/* Where narrow sums would saturate. */
+static void check_extremes(const struct linear_kernels *kernels) {
+    static const int ends[4][2] = {{0, -127}, {0, 127}, {0xff, -127}, {0xff, 127}};
+    static float found[ROWS][PANEL_COLUMNS], expected[ROWS][PANEL_COLUMNS];
+    const struct linear_kernels *scalar = linear_int8_variant_at(linear_int8_variant_count() - 1);
+    for (size_t t = 0; t < quant_type_count(); t++) {
+        const struct quant_type *type = quant_type_at(t);
+        if (!tile_format_has_int8(tile_format_find(type->id)))
+            continue;
+        struct matmul m = make_matmul(kernels, type, 256, PANEL_COLUMNS), spec = m;
+        spec.kernels = scalar;
+        for (int i = 0; i < 4; i++) {
+            set_extremes(&m, ends[i][0], ends[i][1]);
+            run_matmul(&m, 0, ROWS, found[0], PANEL_COLUMNS);
+            run_matmul(&spec, 0, ROWS, expected[0], PANEL_COLUMNS);
+            float most = 0;
+            for (int c = 0; c < PANEL_COLUMNS; c++)
+                most = fmaxf(most, fabsf(expected[0][c]));
+            for (int r = 0; r < ROWS; r++)
+                for (int c = 0; c < PANEL_COLUMNS; c++)
+                    cr_assert(fabsf(found[r][c] - expected[r][c]) <= 1e-4f * most,
+                              "%s %s: %g, not %g", kernels->name, type->name, found[r][c],
+                              expected[r][c]);
+        }
+        destroy_matmul(&m);
+    }
+}
+
+Test(linear_int8, sums_at_the_ends_of_codes_and_rows_do_not_saturate) {
+    each_variant(check_extremes);
+}
+
 Test(linear_int8, formats_without_codes_have_none) {
     cr_expect_not(tile_format_has_int8(tile_format_find(QUANT_F32)));
     cr_expect_not(tile_format_has_int8(tile_format_find(QUANT_BF16)));

@@ -10,7 +10,7 @@
 enum isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_AMX, ISA_COUNT };
 
 struct cpu_features {
-    bool avx2;   /* with FMA and F16C, and the kernel saving the state */
+    bool avx2; /* with FMA and F16C, and the kernel saving the state */
     bool avx_vnni;
     bool avx512; /* F, BW, DQ, VL */
     bool avx512_vnni;

@@ -173,7 +173,7 @@ Test(ptxsim_compiled, host_threads_change_nothing) {
 }
 #else
 Test(ptxsim_compiled, needs_nvcc) {
-    cr_log_warn("nvcc was not found when this was built: no compiled kernel was run");
-    cr_skip_test("no nvcc");
+    cr_log_warn("this build compiles no CUDA kernels (no nvcc, or sanitizers): none was run");
+    cr_skip_test("no compiled kernels");
 }
 #endif

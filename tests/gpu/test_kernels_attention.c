@@ -10,19 +10,14 @@ static double allowed(const struct scene *scene, int capability) {
     return scene->kv == KV_ELEMENT_F16 || capability < 80 ? 2e-3 : 1e-2;
 }
 
-static bool runs_on(const struct scene *scene, int capability) {
-    return simulated_has(capability) && (capability >= 80 || scene->kv != KV_ELEMENT_BF16);
-}
-
 /* Prefill near the answer; decode with merged states, other heights of tasks and another grid give
  * the same bits. */
-static void check(const struct scene *scene, int capability) {
-    struct simulated device;
+static void check(const struct scene *scene, struct simulated *device) {
     struct scene_state state;
-    if (!runs_on(scene, capability))
+    int capability = device->capability;
+    if (scene->kv == KV_ELEMENT_BF16 && capability < 80)
         return;
-    simulated_create(&device, capability);
-    attention_scene_build(&state, scene, &device);
+    attention_scene_build(&state, scene, device);
     const float *prefill = attention_scene_prefill(&state, 0, 0);
     double error = attention_scene_error(&state, prefill);
     cr_expect_lt(error, allowed(scene, capability),
@@ -35,81 +30,104 @@ static void check(const struct scene *scene, int capability) {
                   "%s differs: dim %d, kv %d, group %d on %d", i ? "another height" : "decode",
                   scene->head_dim, scene->kv, scene->group, capability);
     attention_scene_free(&state);
-    simulated_destroy(&device);
 }
 
-static void check_all(const struct scene *scene) {
-    check(scene, 61);
-    check(scene, 75);
-    check(scene, 80);
-}
-
-Test(attention, every_head_dim_and_element) {
+static void try_every_head_dim_and_element(struct simulated *device) {
     static const int dims[] = {64, 80, 96, 128, 256};
     for (int kv = KV_ELEMENT_F16; kv <= KV_ELEMENT_E4M3; kv++)
         for (size_t i = 0; i < 5; i++)
-            check_all(&(struct scene){.kv = (enum kv_element)kv,
-                                      .head_dim = dims[i],
-                                      .kv_heads = 1,
-                                      .group = 3,
-                                      .run_count = 1,
-                                      .runs = {{70, 24}}});
+            check(&(struct scene){.kv = (enum kv_element)kv,
+                                  .head_dim = dims[i],
+                                  .kv_heads = 1,
+                                  .group = 3,
+                                  .run_count = 1,
+                                  .runs = {{70, 24}}},
+                  device);
+}
+
+Test(attention, every_head_dim_and_element) {
+    simulated_each(try_every_head_dim_and_element);
 }
 
 /* flashinfer 2849, 996, 258: any number of query heads a KV head. */
-Test(attention, any_group) {
+static void try_any_group(struct simulated *device) {
     static const int groups[] = {1, 2, 5, 6, 7, 16, 32};
     for (size_t i = 0; i < 7; i++)
-        check_all(&(struct scene){.kv = KV_ELEMENT_F16,
-                                  .head_dim = 64,
-                                  .kv_heads = 2,
-                                  .group = groups[i],
-                                  .run_count = 2,
-                                  .runs = {{63, 3}, {0, 1}}});
+        check(&(struct scene){.kv = KV_ELEMENT_F16,
+                              .head_dim = 64,
+                              .kv_heads = 2,
+                              .group = groups[i],
+                              .run_count = 2,
+                              .runs = {{63, 3}, {0, 1}}},
+              device);
+}
+
+Test(attention, any_group) {
+    simulated_each(try_any_group);
 }
 
 /* Spans of 512 keys, from within and across their borders. */
+static void try_spans_merge_in_order(struct simulated *device) {
+    check(&(struct scene){.kv = KV_ELEMENT_F16,
+                          .head_dim = 64,
+                          .kv_heads = 1,
+                          .group = 2,
+                          .run_count = 3,
+                          .runs = {{1100, 40}, {511, 2}, {1535, 1}}},
+          device);
+}
+
 Test(attention, spans_merge_in_order) {
-    check_all(&(struct scene){.kv = KV_ELEMENT_F16,
+    simulated_each(try_spans_merge_in_order);
+}
+
+static void try_window(struct simulated *device) {
+    static const int windows[] = {1, 63, 64, 100, 600};
+    for (size_t i = 0; i < 5; i++)
+        check(&(struct scene){.kv = KV_ELEMENT_INT8,
                               .head_dim = 64,
                               .kv_heads = 1,
-                              .group = 2,
-                              .run_count = 3,
-                              .runs = {{1100, 40}, {511, 2}, {1535, 1}}});
+                              .group = 4,
+                              .window = windows[i],
+                              .run_count = 2,
+                              .runs = {{1000, 30}, {3, 5}}},
+              device);
 }
 
 Test(attention, window) {
-    static const int windows[] = {1, 63, 64, 100, 600};
-    for (size_t i = 0; i < 5; i++)
-        check_all(&(struct scene){.kv = KV_ELEMENT_INT8,
-                                  .head_dim = 64,
-                                  .kv_heads = 1,
-                                  .group = 4,
-                                  .window = windows[i],
-                                  .run_count = 2,
-                                  .runs = {{1000, 30}, {3, 5}}});
+    simulated_each(try_window);
+}
+
+static void try_softcap(struct simulated *device) {
+    check(&(struct scene){.kv = KV_ELEMENT_F16,
+                          .head_dim = 256,
+                          .kv_heads = 1,
+                          .group = 2,
+                          .softcap = 5,
+                          .query_size = 8,
+                          .run_count = 1,
+                          .runs = {{0, 70}}},
+          device);
 }
 
 Test(attention, softcap) {
-    check_all(&(struct scene){.kv = KV_ELEMENT_F16,
-                              .head_dim = 256,
-                              .kv_heads = 1,
-                              .group = 2,
-                              .softcap = 5,
-                              .query_size = 8,
-                              .run_count = 1,
-                              .runs = {{0, 70}}});
+    simulated_each(try_softcap);
 }
 
 /* flash-attention 1537, 1619, 2470: rows without keys, runs without rows, nothing at all. */
+static void try_nothing_to_see(struct simulated *device) {
+    check(&(struct scene){.kv = KV_ELEMENT_F16,
+                          .head_dim = 64,
+                          .kv_heads = 3,
+                          .group = 3,
+                          .run_count = 4,
+                          .runs = {{0, 0}, {2, 1}, {5, 0}, {4, 1}}},
+          device);
+    check(&(struct scene){.kv = KV_ELEMENT_F16, .head_dim = 64, .kv_heads = 1, .group = 1}, device);
+}
+
 Test(attention, nothing_to_see) {
-    check_all(&(struct scene){.kv = KV_ELEMENT_F16,
-                              .head_dim = 64,
-                              .kv_heads = 3,
-                              .group = 3,
-                              .run_count = 4,
-                              .runs = {{0, 0}, {2, 1}, {5, 0}, {4, 1}}});
-    check_all(&(struct scene){.kv = KV_ELEMENT_F16, .head_dim = 64, .kv_heads = 1, .group = 1});
+    simulated_each(try_nothing_to_see);
 }
 
 /* flash-attention 1778: five rows over two keys; the first three see none and are exactly 0. */
@@ -162,14 +180,19 @@ Test(attention, page_far_away) {
 }
 
 /* llama.cpp 6374: large scores; sums and the softmax state are fp32. */
+static void try_large_scores(struct simulated *device) {
+    check(&(struct scene){.kv = KV_ELEMENT_F16,
+                          .head_dim = 80,
+                          .kv_heads = 1,
+                          .group = 1,
+                          .query_size = 300,
+                          .run_count = 1,
+                          .runs = {{100, 20}}},
+          device);
+}
+
 Test(attention, large_scores) {
-    check_all(&(struct scene){.kv = KV_ELEMENT_F16,
-                              .head_dim = 80,
-                              .kv_heads = 1,
-                              .group = 1,
-                              .query_size = 300,
-                              .run_count = 1,
-                              .runs = {{100, 20}}});
+    simulated_each(try_large_scores);
 }
 
 /* A shared beginning of whole spans hands its states to what follows: to the same bits. */

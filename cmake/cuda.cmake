@@ -64,7 +64,7 @@ file(GLOB cuda_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/gpu/kernels/*.cuh $
 list(APPEND cuda_headers ${CMAKE_SOURCE_DIR}/gpu/launch_config.h)
 
 if(NOT SHEAF_CUDA OR NOT SHEAF_NVCC)
-  message(NOTICE "No CUDA kernels in this build: nvcc ${SHEAF_NVCC} is not wanted or not found. --device cuda will say so.")
+  message(NOTICE "No CUDA kernels in this build: nvcc ${SHEAF_NVCC} is not wanted or not found.")
   set(cuda_sources "")
 endif()
 file(MAKE_DIRECTORY ${cuda_ptx_folder})

@@ -141,6 +141,26 @@ static void print_choices(FILE *out, const struct option *option) {
         fprintf(out, "%s%s", i == 0 ? " " : "|", option->choices[i]);
 }
 
+/* Only values that could be given: a 0 that stands for "not set" is explained by the text. */
+static void print_default(FILE *out, const struct option *option) {
+    struct settings settings;
+    settings_init(&settings);
+    const void *field = (const char *)&settings + option->offset;
+    double number = 0;
+    if (option->kind == OPTION_CHOICE) {
+        fprintf(out, " (default %s)", option->choices[*(const int *)field]);
+        return;
+    }
+    if (option->kind == OPTION_INTEGER)
+        number = (double)*(const long long *)field;
+    else if (option->kind == OPTION_NUMBER)
+        number = *(const double *)field;
+    else
+        return;
+    if (number >= option->min && number <= option->max)
+        fprintf(out, " (default %.9g)", number);
+}
+
 static void print_option(FILE *out, const struct option *option) {
     char left[64] = "";
     FILE *line = fmemopen(left, sizeof left, "w");
@@ -157,9 +177,11 @@ static void print_option(FILE *out, const struct option *option) {
         fprintf(line, " %s", option->argument);
     fclose(line);
     if (strlen(left) > 30)
-        fprintf(out, "  %s\n  %-30s  %s\n", left, "", option->help);
+        fprintf(out, "  %s\n  %-30s  %s", left, "", option->help);
     else
-        fprintf(out, "  %-30s  %s\n", left, option->help);
+        fprintf(out, "  %-30s  %s", left, option->help);
+    print_default(out, option);
+    fputc('\n', out);
 }
 
 /* The options a newcomer needs stand in the short help. */

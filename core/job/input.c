@@ -28,11 +28,13 @@ struct input {
     struct input_stream stream;
     struct text path; /* the named path in normal form */
     struct text line; /* of the JSONL file */
-    char *lines_path; /* shown path of the JSONL file being read, or NULL */
+    bool in_lines;    /* JSONL is being read */
+    char *lines_path; /* its shown path; NULL: stdin */
     long long line_number;
     long long next_index;
     const struct input_own *own;
     bool replace_invalid;
+    bool stdin_lines;
     size_t bytes_max;
 };
 
@@ -43,6 +45,7 @@ enum status input_open(const struct input_options *options, struct input **input
     if (!opened)
         return error_no_memory(error, "the inputs");
     opened->replace_invalid = options->replace_invalid;
+    opened->stdin_lines = options->stdin_lines;
     opened->bytes_max = options->document_bytes_max;
     if (opened->bytes_max == 0)
         opened->bytes_max = DOCUMENT_BYTES_DEFAULT;
@@ -157,6 +160,7 @@ static enum status begin_lines(struct input *input, struct document *document, c
         return error_set(error, STATUS_BAD_INPUT, "not text: it holds binary data");
     if (count >= 3 && memcmp(sample, "\xEF\xBB\xBF", 3) == 0)
         stream->start += 3;
+    input->in_lines = true;
     input->lines_path = document->path;
     input->line_number = 0;
     document->path = NULL;
@@ -204,13 +208,17 @@ static bool is_folder(const char *path) {
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-static enum status step_stdin(struct input *input, struct document *document, const char **code,
-                              struct error *error) {
+static enum status step_stdin(struct input *input, struct document *document, enum step *step,
+                              const char **code, struct error *error) {
     TRY(set_identity(document, NULL, 0, error));
     TRY(input_stream_open_stdin(&input->stream, code, error));
     if (is_own(input))
         return refuse_own(code, error);
-    return read_whole(input, document, code, error);
+    if (!input->stdin_lines)
+        return read_whole(input, document, code, error);
+    TRY(input_stream_fill(&input->stream, INPUT_STREAM_SAMPLE, code, error));
+    *step = STEP_AGAIN;
+    return begin_lines(input, document, code, error);
 }
 
 static enum status step_list(struct input *input, struct document *document, enum step *step,
@@ -223,7 +231,7 @@ static enum status step_list(struct input *input, struct document *document, enu
         return STATUS_OK;
     }
     if (is_argument && strcmp(path, "-") == 0)
-        return step_stdin(input, document, code, error);
+        return step_stdin(input, document, step, code, error);
     if (path[0] == '\0') {
         *code = "not_found";
         return error_set(error, STATUS_NOT_FOUND, "an empty path names no file");
@@ -265,6 +273,7 @@ static enum status parse_line(struct input *input, struct document *document, co
 static void end_lines(struct input *input) {
     free(input->lines_path);
     input->lines_path = NULL;
+    input->in_lines = false;
 }
 
 static enum status step_line(struct input *input, struct document *document, enum step *step,
@@ -296,7 +305,7 @@ static enum status take_step(struct input *input, struct document *document, enu
                              const char **code, struct error *error) {
     *step = STEP_DOCUMENT;
     *code = "unreadable";
-    if (input->lines_path)
+    if (input->in_lines)
         return step_line(input, document, step, code, error);
     input_stream_close(&input->stream);
     if (input_walk_is_active(&input->walk))

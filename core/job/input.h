@@ -18,6 +18,7 @@ struct input_options {
     const char *files_from; /* NULL: none; "-": stdin */
     bool files_from_nul;
     const struct input_own *own; /* what the run writes: left out; NULL: nothing */
+    bool stdin_lines;            /* stdin is JSONL, not one document */
     bool replace_invalid;        /* else invalid UTF-8 is an error document */
     size_t document_bytes_max;   /* 0: the default, 256 MiB */
 };

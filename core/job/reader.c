@@ -30,6 +30,7 @@ static struct input_options input_options_of(const struct job *job) {
         .files_from = job->settings->files_from,
         .files_from_nul = job->settings->files_from_nul,
         .own = &job->own,
+        .stdin_lines = job->settings->stdin_format == STDIN_JSONL,
         .replace_invalid = job->settings->invalid_bytes == INVALID_BYTES_REPLACE,
     };
 }

@@ -17,6 +17,7 @@
 static const char *const too_long_choices[] = {"error", "keep-head", "keep-tail", "keep-ends",
                                                NULL};
 static const char *const invalid_bytes_choices[] = {"error", "replace", NULL};
+static const char *const stdin_choices[] = {"text", "jsonl", NULL};
 static const char *const format_choices[] = {"jsonl", "text", "files", NULL};
 static const char *const order_choices[] = {"completion", "input", NULL};
 static const char *const kv_choices[] = {"bf16", "int8", NULL};
@@ -64,6 +65,8 @@ static const struct option options[] = {
          "read input paths from a file, one a line"),
     SWITCH("null", '0', files_from_nul, DOCUMENTS, "paths in --files-from end with NUL"),
     INTEGER("limit", 0, limit, DOCUMENTS, 1, UNBOUNDED, "process only the first N documents"),
+    CHOICE("stdin-format", stdin_format, DOCUMENTS, stdin_choices,
+           "standard input is one document, or JSONL"),
     CHOICE("invalid-bytes", invalid_bytes, DOCUMENTS, invalid_bytes_choices,
            "what to do with bytes that are not UTF-8"),
 
@@ -103,12 +106,12 @@ static const struct option options[] = {
             "most prompt tokens computed in a step"),
     INTEGER("max-sequences", 0, max_sequences, ENGINE, 1, 4096, "most documents computed at once"),
     CHOICE("prefix-cache", prefix_cache, ENGINE, switch_choices,
-           "share the KV of equal beginnings (default on)"),
+           "share the KV of equal beginnings"),
     {"tile-cache", 0, OPTION_SIZE, AT(tile_cache), COMMAND_RUN | COMMAND_VERIFY, false, 0, 0, NULL,
      "SIZE", "disk space for weights kept ready for the next start: 20G (default); 0: none"},
     INTEGER("threads", 't', threads, COMMAND_ALL, 1, 1024, "default: cores this process may use"),
     TEXT("isa", 0, isa, COMMAND_ALL, "NAME",
-         "scalar, avx2 or avx512: no wider instructions than these"),
+         "scalar, avx2, avx512 or amx: no wider instructions than these"),
     CHOICE("device", device, ENGINE, device_choices, "where to compute"),
 
     TEXT("config", 0, config, ENGINE, "JOB.yaml",

@@ -33,6 +33,7 @@ struct memory_size {
 
 enum too_long { TOO_LONG_ERROR, TOO_LONG_KEEP_HEAD, TOO_LONG_KEEP_TAIL, TOO_LONG_KEEP_ENDS };
 enum invalid_bytes { INVALID_BYTES_ERROR, INVALID_BYTES_REPLACE };
+enum stdin_format { STDIN_TEXT, STDIN_JSONL };
 enum output_format { FORMAT_JSONL, FORMAT_TEXT, FORMAT_FILES };
 enum output_order { ORDER_COMPLETION, ORDER_INPUT };
 enum progress_mode { PROGRESS_AUTO, PROGRESS_PLAIN, PROGRESS_OFF };
@@ -52,7 +53,7 @@ struct settings {
     const char *files_from;
     bool files_from_nul;
     long long limit; /* 0: all */
-    int invalid_bytes;
+    int invalid_bytes, stdin_format;
     /* output */
     const char *output;
     bool force, resume, retry_errors;

@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 EXCEPTIONS = Path(__file__).with_name("exceptions.txt")
-SKIPPED_FOLDERS = {".git", ".cache", "__pycache__", ".venv"}
+SKIPPED = {".git", ".cache", "__pycache__", ".venv"}
 C_SUFFIXES = {".c", ".h", ".cu", ".cuh"}
 COLUMNS_MAX = 100
 FUNCTION_LINES_MAX = 70
@@ -66,12 +66,12 @@ class Tree:
             folders[:] = sorted(
                 name
                 for name in folders
-                if name not in SKIPPED_FOLDERS
+                if name not in SKIPPED
                 and not (relative == Path(".") and re.match(r"build(-|$)", name))
             )
             for name in sorted(names):
                 path = Path(folder) / name
-                if path.is_symlink() or not path.is_file():
+                if name in SKIPPED or path.is_symlink() or not path.is_file():
                     continue
                 try:
                     files[(relative / name).as_posix()] = path.read_text(encoding="utf-8")

@@ -24,3 +24,13 @@ printf '%s' 'some text' > text.txt
 sheaf run text.txt -p 'Count: {document}' -n 3 --ignore-eos -q | jq -r .text > left
 jq -r 'select(.id == "own") | .text' out.jsonl > right
 same 'own prompt' left right
+# The same lines from a pipe, compressed or not; lines without an id are numbered.
+sheaf run - --stdin-format jsonl -p 'Summarize.' -n 8 -q < in.jsonl > piped.jsonl
+gzip -c in.jsonl | sheaf run --stdin-format jsonl -p 'Summarize.' -n 8 -q > unzipped.jsonl
+for way in piped unzipped; do
+    rows out.jsonl | jq -c 'del(.id, .source)' > left
+    rows $way.jsonl | jq -c 'del(.id, .source)' > right
+    same $way left right
+done
+rows piped.jsonl | jq -c 'select(.source.line == 5) | [.id, .source]'
+python3 "$CASE/../check_schema.py" row piped.jsonl

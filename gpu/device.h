@@ -1,6 +1,6 @@
-/* An opened CUDA device: what it is, its two streams, events between them, graphs of launches.
- * Memory is in device_memory.h
- * and device_host.h, copies in device_copy.h, launches in device_launch.h, cuBLAS in blas.h.
+/* An opened CUDA device: what it is, its two streams and events between them.
+ * Memory is in device_memory.h and device_host.h, copies in device_copy.h, launches in
+ * device_launch.h and device_graph.h, cuBLAS in blas.h.
  *
  * Work is queued on a stream and runs later: what a call hands over must stay valid until the
  * stream is synchronised, unless its contract says otherwise. Errors of queued work surface in a
@@ -59,7 +59,7 @@ struct device {
     struct driver_stream *streams[DEVICE_STREAM_COUNT];
 
     /* Owned by device.c and its neighbours. */
-    int ordinal; /* CUdevice */
+    int handle; /* CUdevice */
     struct driver_context *context;
     bool capturing;
     struct device_allocation *allocations; /* device_memory.c */
@@ -111,22 +111,5 @@ enum status device_event_synchronize(struct device *device, struct driver_event 
 enum status device_event_elapsed_ms(struct device *device, struct driver_event *from,
                                     struct driver_event *to, float *milliseconds,
                                     struct error *error);
-
-/* ---- graphs: what is queued on the compute stream between begin and end is not run but recorded,
- * with argument structs and copied addresses as they are then, and can be run many times.
- * Functions must have been prepared (device_launch_prepare) and memory allocated before;
- * synchronising and pageable copies are errors meanwhile, and any error ends in device_graph_end
- * failing. After a successful begin, end must be called. */
-struct device_graph {
-    struct driver_graph *graph;
-    struct driver_graph_exec *exec;
-};
-
-enum status device_graph_begin(struct device *device, struct error *error);
-enum status device_graph_end(struct device *device, struct device_graph *graph,
-                             struct error *error);
-enum status device_graph_launch(struct device *device, const struct device_graph *graph,
-                                struct error *error);
-void device_graph_destroy(struct device *device, struct device_graph *graph); /* zeroed: nothing */
 
 #endif

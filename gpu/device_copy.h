@@ -24,4 +24,6 @@ enum status device_copy_within(struct device *device, enum device_stream stream,
 enum status device_copy_fill(struct device *device, enum device_stream stream, uint64_t to,
                              unsigned char byte, uint64_t bytes, struct error *error);
 
+void device_copy_release(struct device *device); /* the ring; for device_close */
+
 #endif

@@ -22,4 +22,8 @@ enum status device_launch_prepare(struct device *device, const struct launch_con
 enum status device_launch(struct device *device, const struct launch_config *config, int64_t grid,
                           const void *arguments, size_t argument_bytes, struct error *error);
 
+/* For device_open: STATUS_UNSUPPORTED when no image of the build runs on the device. */
+enum status device_launch_check_images(const struct device *device, struct error *error);
+void device_launch_release(struct device *device); /* all modules; for device_close */
+
 #endif

@@ -18,4 +18,6 @@ uint64_t device_memory_used(const struct device *device);       /* of all tags *
  * fragmentation may still make an allocation of so many fail). */
 enum status device_memory_available(struct device *device, uint64_t *bytes, struct error *error);
 
+void device_memory_release(struct device *device); /* everything; for device_close */
+
 #endif

@@ -67,8 +67,9 @@ enum {
     DRIVER_VERSION_LEAST = 11040,     /* CUDA 11.4: cuGraphInstantiateWithFlags */
 };
 
-/* X(field, symbol in libcuda, parameters); each returns a CUresult. */
-/* clang-format off: it takes the parameters for products */
+/* X(field, symbol in libcuda, parameters); each returns a CUresult. clang-format takes the
+ * parameters for products. */
+/* clang-format off */
 #define DRIVER_FUNCTIONS(X)                                                                       \
     X(cuGetErrorName, "cuGetErrorName", (int result, const char **name))                          \
     X(cuGetErrorString, "cuGetErrorString", (int result, const char **text))                      \
@@ -133,7 +134,7 @@ enum {
     X(cuGraphDestroy, "cuGraphDestroy", (struct driver_graph *graph))
 /* clang-format on */
 
-#define DRIVER_FIELD(field, symbol, parameters) int (*field) parameters;
+#define DRIVER_FIELD(field, symbol, parameters) int(*field) parameters;
 
 struct driver {
     void *library;

@@ -3,6 +3,7 @@ file(GLOB ptxsim_sources CONFIGURE_DEPENDS tests/ptxsim/*.c)
 list(FILTER ptxsim_sources EXCLUDE REGEX "/test_[^/]*\\.c$")
 add_library(ptxsim STATIC ${ptxsim_sources})
 target_link_libraries(ptxsim PUBLIC flags base Threads::Threads m)
+set_target_properties(ptxsim PROPERTIES POSITION_INDEPENDENT_CODE ON) # it is also in fakecuda
 # A register's lanes are read as floats and as integers; fast even where the rest is a debug build.
 target_compile_options(ptxsim PRIVATE -O2 -ftree-vectorize -fno-strict-aliasing)
 

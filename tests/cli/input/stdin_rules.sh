@@ -11,13 +11,6 @@ brief out.jsonl
 timeout 60 "$SHEAF" run -p x -n 4 <&-
 echo "exit $?"
 timeout 60 "$SHEAF" run - -p x -n 4 -q <&- | jq -c '[.id, .error.code]'
-# A terminal is not waited for.
-python3 - "$SHEAF" <<'END'
-import os, subprocess, sys
-parent, child = os.openpty()
-run = subprocess.run([sys.argv[1], "run", "-p", "x"], stdin=child, capture_output=True, timeout=60)
-print("terminal: exit", run.returncode, run.stderr.decode().strip())
-END
 # With stdin or stdout closed no other file takes their place.
 "$SHEAF" run a.txt -p x -n 4 -q -o out2.jsonl <&- >&-
 echo "exit $?"

@@ -22,8 +22,26 @@ struct plan_command {
     struct job_progress progress;
     struct finished_set finished;
     struct plan_report report;
-    atomic_int never_stops; /* nothing is written: signals just end the process */
+    uint64_t streamed_bytes; /* of weights, read in every step */
+    double streamed_rate;    /* bytes a second */
+    double hidden_rows;      /* of a step, from which on computing takes longer than reading */
+    atomic_int never_stops;  /* nothing is written: signals just end the process */
 };
+
+/* A step's matmuls wait for the weights that it has to read. */
+static void add_streaming(struct plan_command *plan, struct simulate_costs *costs) {
+    const struct runtime *runtime = &plan->runtime;
+    plan->streamed_bytes = runtime_step_bytes(runtime);
+    if (plan->streamed_bytes == 0)
+        return;
+    plan->streamed_rate = weight_stream_rate(runtime->model_path);
+    if (plan->streamed_rate <= 0)
+        return;
+    double seconds = (double)plan->streamed_bytes / plan->streamed_rate;
+    plan->hidden_rows = seconds / costs->row;
+    if (costs->weights < seconds)
+        costs->weights = seconds;
+}
 
 static enum status predict_costs(struct plan_command *plan, const uint64_t *page_bytes,
                                  struct simulate_costs *costs, struct error *error) {
@@ -37,6 +55,7 @@ static enum status predict_costs(struct plan_command *plan, const uint64_t *page
         .step_seconds = STEP_SECONDS,
     };
     *costs = simulate_costs_of(plan->runtime.model, page_bytes, &ceilings);
+    add_streaming(plan, costs);
     return STATUS_OK;
 }
 
@@ -50,8 +69,7 @@ static enum status prepare(struct plan_command *plan, const struct path_list *gi
     TRY(runtime_open_tokenizer(runtime, error));
     TRY(runtime_open_template(runtime, error));
     TRY(runtime_open_backend(runtime, error));
-    TRY(budget_plan(runtime->settings, runtime->model, runtime->backend, runtime->context,
-                    &runtime->budget, error));
+    TRY(runtime_plan_memory(runtime, error));
     job_setup_fill(&plan->job, runtime, &plan->questions, &plan->inputs);
     plan->job.finished = &plan->finished;
     plan->job.progress = &plan->progress;
@@ -76,6 +94,16 @@ static void print_errors(const struct plan_report *report) {
         if (report->errors[i] > 0)
             printf("  %-14s %lld\n", codes_error_at(i)->name, report->errors[i]);
     }
+}
+
+static void print_streaming(const struct plan_command *plan) {
+    if (plan->streamed_bytes == 0 || plan->streamed_rate <= 0)
+        return;
+    printf("weights     %.0f of %.0f MB are read in every step: %.2f s at %.2f GB/s, hidden by "
+           "computing from %.0f --batch-tokens on\n",
+           (double)plan->streamed_bytes / 1e6, (double)runtime_weights_bytes(&plan->runtime) / 1e6,
+           (double)plan->streamed_bytes / plan->streamed_rate, plan->streamed_rate / 1e9,
+           plan->hidden_rows);
 }
 
 static void print_plain(const struct plan_command *plan) {
@@ -104,6 +132,7 @@ static void print_plain(const struct plan_command *plan) {
                  budget->memory.scratch) /
             1e6,
         (double)budget->available_bytes / 1e6);
+    print_streaming(plan);
     printf("time        about %.0f s if every output takes --max-tokens (%lld steps, %d at once at "
            "most)\n",
            simulated->seconds, (long long)simulated->steps, simulated->running_peak);
@@ -136,6 +165,12 @@ static void print_json(const struct plan_command *plan) {
                   (json_int_t)report->stated_bytes, "kv_bytes", (json_int_t)report->kv_bytes_peak,
                   "seconds", simulated->seconds, "steps", (json_int_t)simulated->steps,
                   "running_peak", simulated->running_peak, "cost", cost_of(plan));
+    if (plan->streamed_bytes > 0 && plan->streamed_rate > 0)
+        json_object_set_new(object, "streaming",
+                            json_pack("{s:I, s:f, s:f}", "bytes_per_step",
+                                      (json_int_t)plan->streamed_bytes, "bytes_per_second",
+                                      plan->streamed_rate, "hidden_batch_tokens",
+                                      plan->hidden_rows));
     json_dumpf(object, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
     printf("\n");
     json_decref(object);

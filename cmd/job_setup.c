@@ -123,4 +123,8 @@ void job_setup_facts(struct summary_facts *facts, const struct runtime *runtime)
     facts->weight_bytes = runtime->budget.memory.weights;
     facts->kv_bytes = runtime->budget.kv_bytes;
     facts->scratch_bytes = runtime->budget.memory.scratch;
+    struct weight_stream_totals streamed = runtime_streamed(runtime);
+    facts->streamed_bytes = streamed.bytes;
+    facts->streaming_ms = (double)streamed.reading_ns * 1e-6;
+    facts->streaming_wait_ms = (double)streamed.waited_ns * 1e-6;
 }

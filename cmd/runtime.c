@@ -181,6 +181,24 @@ static enum status use_tile_cache(struct runtime *runtime, struct error *error) 
     return backend_cpu_use_cache(runtime->backend, &options, error);
 }
 
+static void limit_weights(struct runtime *runtime, uint64_t bytes) {
+    backend_cpu_limit_weights(runtime->backend, bytes);
+    runtime->streams_weights = backend_cpu_weights_total(runtime->model) > bytes;
+}
+
+static enum status use_weights_memory(struct runtime *runtime, struct error *error) {
+    const struct memory_size *size = &runtime->settings->weights_memory;
+    if (size->bytes == 0 && size->percent == 0)
+        return STATUS_OK;
+    if (runtime->settings->device == DEVICE_REFERENCE)
+        return error_set(error, STATUS_BAD_INPUT,
+                         "--weights-memory: the reference reads weights from the model's file");
+    limit_weights(runtime, size->bytes > 0 ? size->bytes
+                                           : (uint64_t)((double)budget_available_bytes() *
+                                                        size->percent / 100));
+    return STATUS_OK;
+}
+
 enum status runtime_open_backend(struct runtime *runtime, struct error *error) {
     TRY(choose_context(runtime, error));
     if (!runtime->pool)
@@ -188,10 +206,24 @@ enum status runtime_open_backend(struct runtime *runtime, struct error *error) {
     int device = runtime->settings->device;
     TRY(runtime_create_backend(runtime, device, &runtime->backend, error));
     TRY(use_tile_cache(runtime, error));
+    TRY(use_weights_memory(runtime, error));
     const char *kv = budget_kv_name(budget_kv_type(runtime->settings));
     snprintf(runtime->numerics, sizeof runtime->numerics, "%s/kv-%s",
              runtime->backend->ops->numerics(runtime->backend), kv);
     return STATUS_OK;
+}
+
+uint64_t runtime_weights_bytes(const struct runtime *runtime) {
+    return backend_cpu_weights_total(runtime->model);
+}
+
+uint64_t runtime_step_bytes(const struct runtime *runtime) {
+    return runtime->streams_weights ? backend_cpu_step_bytes(runtime->backend, runtime->model) : 0;
+}
+
+struct weight_stream_totals runtime_streamed(const struct runtime *runtime) {
+    return runtime->backend && runtime->streams_weights ? backend_cpu_streamed(runtime->backend)
+                                                        : (struct weight_stream_totals){0};
 }
 
 struct engine_options runtime_engine_options(const struct runtime *runtime) {
@@ -215,9 +247,31 @@ static void say_budget(struct runtime *runtime) {
     text_deinit(&line);
 }
 
-enum status runtime_plan_memory(struct runtime *runtime, struct error *error) {
+static enum status plan_memory(struct runtime *runtime, struct error *error) {
     return budget_plan(runtime->settings, runtime->model, runtime->backend, runtime->context,
                        &runtime->budget, error);
+}
+
+/* When it is the weights that are too many, half of the memory is theirs. */
+enum status runtime_plan_memory(struct runtime *runtime, struct error *error) {
+    struct error refused;
+    enum status status = plan_memory(runtime, &refused);
+    uint64_t half = runtime->budget.available_bytes / 2;
+    bool can_stream = runtime->settings->device != DEVICE_REFERENCE &&
+                      runtime->settings->tile_cache.bytes > 0 && !runtime->streams_weights &&
+                      runtime->budget.memory.weights > half;
+    if (status == STATUS_OVER_LIMIT && can_stream) {
+        limit_weights(runtime, half);
+        status = plan_memory(runtime, &refused);
+        if (status == STATUS_OK)
+            log_write(&runtime->log, LOG_WARNING,
+                      "the weights do not fit: %.0f MB of memory are theirs, the rest is read from "
+                      "the tile cache in every step (--weights-memory)",
+                      (double)half / 1e6);
+    }
+    if (status != STATUS_OK)
+        *error = refused;
+    return status;
 }
 
 enum status runtime_open_engine(struct runtime *runtime, uint64_t kv_bytes, struct error *error) {

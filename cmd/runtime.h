@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/thread_pool.h"
 #include "core/engine/engine.h"
+#include "core/engine/weight_stream.h"
 #include "core/job/budget.h"
 #include "core/job/model_id.h"
 #include "core/job/prompt.h"
@@ -34,6 +35,7 @@ struct runtime {
     char numerics[64];
     int context; /* positions of a sequence */
     struct budget budget;
+    bool streams_weights; /* from the tile cache, in every step */
     double load_ms;
 };
 
@@ -54,11 +56,19 @@ enum status runtime_open_template(struct runtime *runtime, struct error *error);
 enum status runtime_open_threads(struct runtime *runtime, struct error *error);
 /* Threads if there are none yet, backend (not prepared), numerics, context. */
 enum status runtime_open_backend(struct runtime *runtime, struct error *error);
-/* Memory is checked; refused with numbers when it cannot be enough. */
+/* Memory is checked; refused with numbers when it cannot be enough. Weights that do not fit are
+ * streamed where that helps. */
 enum status runtime_plan_memory(struct runtime *runtime, struct error *error);
 /* Memory is said, then weights are prepared and the engine made. `kv_bytes`: what the queue needs
  * of the KV budget when that is known, else 0. */
 enum status runtime_open_engine(struct runtime *runtime, uint64_t kv_bytes, struct error *error);
+
+/* What all weights of the model take as the backend keeps them. */
+uint64_t runtime_weights_bytes(const struct runtime *runtime);
+/* Of them, about what a step reads anew. */
+uint64_t runtime_step_bytes(const struct runtime *runtime);
+/* What was read of streamed weights so far. */
+struct weight_stream_totals runtime_streamed(const struct runtime *runtime);
 
 struct engine_options runtime_engine_options(const struct runtime *runtime);
 

@@ -22,18 +22,18 @@ static enum status begin_step(struct backend *backend, const struct step_plan *p
     thread_pool_set_float_mode();
     cpu->plan = plan;
     backend_cpu_attention_begin(cpu);
+    backend_cpu_stream_begin_step(cpu);
     return STATUS_OK;
 }
 
 /* What the kernels keep in the processor the workers give back before they sleep; the caller goes
  * on to other work. */
 static enum status end_step(struct backend *backend, struct error *error) {
-    (void)error;
     struct backend_cpu *cpu = backend_cpu_of(backend);
     cpu->plan = NULL;
     if (cpu->kernels.linear->release != NULL)
         cpu->kernels.linear->release();
-    return STATUS_OK;
+    return backend_cpu_stream_end_step(cpu, error);
 }
 
 static const float *logits_view(const struct backend *backend) {

@@ -5,6 +5,7 @@
 #include "core/base/cpu_features.h"
 #include "core/base/thread_pool.h"
 #include "core/engine/tile_cache.h"
+#include "core/engine/weight_stream.h"
 #include "core/kernels/kernels.h"
 #include "core/model/backend.h"
 
@@ -20,6 +21,16 @@ enum status backend_cpu_create_with(struct thread_pool *pool, const struct kerne
 /* Before prepare: packed weights are looked for in this cache. */
 enum status backend_cpu_use_cache(struct backend *backend, const struct tile_cache_options *options,
                                   struct error *error);
+/* What all packed weights take. */
+uint64_t backend_cpu_weights_total(const struct model *model);
+/* Before `memory`: weights take at most `bytes` of memory (0: no limit). What is more is read from
+ * the tile cache in every step; prepare fails when there is none, or when the limit is too small
+ * for two of the largest matrices. */
+void backend_cpu_limit_weights(struct backend *backend, uint64_t bytes);
+/* About the bytes of weights that every step then reads; 0: all stay. */
+uint64_t backend_cpu_step_bytes(const struct backend *backend, const struct model *model);
+/* What was read so far; zeros when nothing is streamed. */
+struct weight_stream_totals backend_cpu_streamed(const struct backend *backend);
 /* Between steps, once: weights that had to be packed are kept there; given up when `stop` (or NULL)
  * is not 0. It takes as long as writing them, so it is for the end of a run. */
 void backend_cpu_weights_keep(struct backend *backend, const atomic_int *stop);

@@ -95,15 +95,17 @@ void backend_cpu_linear(struct backend *backend, const struct linear *linear, en
                         enum activation to) {
     struct backend_cpu *cpu = backend_cpu_of(backend);
     struct cpu_rows out = cpu->scratch.activations[to];
+    const struct tile_set *set = backend_cpu_stream_take(cpu, linear);
     struct matmul matmul = {.cpu = cpu,
-                            .kernels = choose_kernels(cpu, &cpu->tiles[linear->id]),
-                            .set = &cpu->tiles[linear->id],
+                            .kernels = choose_kernels(cpu, set),
+                            .set = set,
                             .row_count = cpu->plan->row_count,
                             .from = cpu->scratch.activations[from],
                             .out = out.values,
                             .out_stride = out.stride,
                             .bias = read_biases(cpu, linear)};
     run(&matmul);
+    backend_cpu_stream_give_back(cpu, linear);
 }
 
 static void cap_rows(void *context, int first, int end) {
@@ -119,7 +121,7 @@ void backend_cpu_linear_logits(struct backend *backend, const struct op_logits *
         return;
     struct matmul matmul = {.cpu = cpu,
                             .kernels = cpu->kernels.linear,
-                            .set = &cpu->tiles[op->head.id],
+                            .set = backend_cpu_stream_take(cpu, &op->head),
                             .row_numbers = cpu->plan->sample_rows,
                             .row_count = cpu->plan->sample_count,
                             .from = cpu->scratch.activations[ACTIVATION_HIDDEN],
@@ -128,6 +130,7 @@ void backend_cpu_linear_logits(struct backend *backend, const struct op_logits *
                             .bias = read_biases(cpu, &op->head),
                             .softcap = op->softcap};
     run(&matmul);
+    backend_cpu_stream_give_back(cpu, &op->head);
     if (op->softcap > 0) {
         struct cpu_row_loop loop = {cap_rows, &matmul, matmul.row_count,
                                     8 * (size_t)cpu->model->vocab_count};

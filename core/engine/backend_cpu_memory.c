@@ -176,7 +176,7 @@ struct backend_memory backend_cpu_memory_need(const struct backend *backend,
     const struct backend_cpu *cpu = (const void *)backend;
     struct cpu_scratch scratch;
     struct backend_memory need = {
-        .weights = backend_cpu_weights_bytes(model),
+        .weights = backend_cpu_stream_memory(cpu, model),
         .scratch = backend_cpu_memory_lay_out(cpu, model, limits, NULL, &scratch),
     };
     for (int i = 0; i < model->kv_group_count; i++)
@@ -184,8 +184,8 @@ struct backend_memory backend_cpu_memory_need(const struct backend *backend,
     return need;
 }
 
-/* Zeroed address space; huge pages when the kernel has them. */
-static enum status map(size_t bytes, const char *what, char **memory, struct error *error) {
+enum status backend_cpu_memory_map(size_t bytes, const char *what, char **memory,
+                                   struct error *error) {
     void *area = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (area == MAP_FAILED)
@@ -207,10 +207,10 @@ enum status backend_cpu_memory_reserve(struct backend *backend, const struct bac
     for (int i = 0; i < model->kv_group_count; i++) {
         size_t page_bytes = backend_cpu_memory_page_bytes(model, i, limits->kv_type);
         cpu->kv_bytes[i] = page_bytes * (size_t)limits->page_count_max[i];
-        TRY(map(cpu->kv_bytes[i], "KV pages", &cpu->kv[i], error));
+        TRY(backend_cpu_memory_map(cpu->kv_bytes[i], "KV pages", &cpu->kv[i], error));
     }
     cpu->scratch_bytes = backend_cpu_memory_lay_out(cpu, model, limits, NULL, &cpu->scratch);
-    TRY(map(cpu->scratch_bytes, "activations", &cpu->scratch_memory, error));
+    TRY(backend_cpu_memory_map(cpu->scratch_bytes, "activations", &cpu->scratch_memory, error));
     backend_cpu_memory_lay_out(cpu, model, limits, cpu->scratch_memory, &cpu->scratch);
     return STATUS_OK;
 }

@@ -10,6 +10,7 @@
 
 #include "core/base/thread_pool.h"
 #include "core/engine/tile_cache.h"
+#include "core/engine/weight_stream.h"
 #include "core/kernels/attention_block.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/tile.h"
@@ -98,6 +99,16 @@ struct cpu_vector {
     const float *values;
 };
 
+/* Weights beyond a limit of memory: some linears stay, the others are streamed. */
+struct cpu_stream {
+    uint64_t limit;               /* bytes of weights in memory; 0: all of them stay */
+    struct weight_stream *pieces; /* NULL: nothing is streamed */
+    int *piece_of;                /* [linear_count] by linear.id; -1: it stays */
+    char *resident;
+    size_t resident_bytes;
+    bool head_is_streamed; /* the logits' weights */
+};
+
 struct backend_cpu {
     struct backend base;
     struct thread_pool *pool; /* borrowed */
@@ -110,7 +121,8 @@ struct backend_cpu {
     bool packed;                    /* here, not by an earlier run */
     struct tile_cache *cache;       /* NULL: none */
     struct tile_cache_tiles cached; /* what tile_memory points into when the cache had the tiles */
-    struct cpu_vector *vectors;     /* [vector_count], sorted by tensor */
+    struct cpu_stream stream;
+    struct cpu_vector *vectors; /* [vector_count], sorted by tensor */
     int vector_count;
     float *vector_memory;
     uint8_t *embedded; /* a row of the embedding as in the file */
@@ -160,6 +172,9 @@ struct backend_memory backend_cpu_memory_need(const struct backend *backend,
 enum status backend_cpu_memory_reserve(struct backend *backend, const struct backend_limits *limits,
                                        struct error *error);
 void backend_cpu_memory_release(struct backend_cpu *cpu);
+/* Zeroed address space; in huge pages when the kernel has them. */
+enum status backend_cpu_memory_map(size_t bytes, const char *what, char **memory,
+                                   struct error *error);
 
 /* Whether two ropes have the same tables, pairing aside. */
 bool backend_cpu_memory_same_rope(const struct rope *a, const struct rope *b);
@@ -172,12 +187,35 @@ size_t backend_cpu_memory_page_bytes(const struct model *model, int kv_group, en
 
 enum status backend_cpu_weights_prepare(struct backend *backend, const struct model *model,
                                         struct error *error);
-uint64_t backend_cpu_weights_bytes(const struct model *model);
+/* Of all tiles; *largest (may be NULL): of the largest linear's. */
+uint64_t backend_cpu_weights_bytes(const struct model *model, uint64_t *largest);
+/* The sets of all linears, one behind another in tile_memory. */
+enum status backend_cpu_weights_create_sets(struct backend_cpu *cpu,
+                                            const struct linear *const *linears,
+                                            struct error *error);
+/* Packs a linear into the memory of its set. */
+void backend_cpu_weights_pack(const struct backend_cpu *cpu, const struct linear *linear);
 void backend_cpu_weights_release(struct backend_cpu *cpu);
 
 /* A small vector (norm weight, bias) as fp32 in `out`. */
 void backend_cpu_weights_read_vector(const struct backend_cpu *cpu, const struct tensor *tensor,
                                      float *out);
+
+/* ---- backend_cpu_stream.c ---- */
+
+/* What the weights take of memory under the limit. */
+uint64_t backend_cpu_stream_memory(const struct backend_cpu *cpu, const struct model *model);
+bool backend_cpu_stream_is_needed(const struct backend_cpu *cpu);
+/* Instead of having all tiles in memory; `linears` in the order of their tiles. */
+enum status backend_cpu_stream_prepare(struct backend_cpu *cpu, const struct linear *const *linears,
+                                       struct error *error);
+void backend_cpu_stream_begin_step(struct backend_cpu *cpu);
+enum status backend_cpu_stream_end_step(struct backend_cpu *cpu, struct error *error);
+/* The tiles of a linear, there until they are given back. */
+const struct tile_set *backend_cpu_stream_take(struct backend_cpu *cpu,
+                                               const struct linear *linear);
+void backend_cpu_stream_give_back(struct backend_cpu *cpu, const struct linear *linear);
+void backend_cpu_stream_release(struct backend_cpu *cpu);
 
 /* ---- backend_cpu_linear.c ---- */
 

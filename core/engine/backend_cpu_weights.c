@@ -26,15 +26,20 @@ static void linears_of(const struct op *op, const struct linear *linears[3]) {
         linears[0] = &op->logits.head;
 }
 
-uint64_t backend_cpu_weights_bytes(const struct model *model) {
-    uint64_t bytes = 0;
+uint64_t backend_cpu_weights_bytes(const struct model *model, uint64_t *largest) {
+    uint64_t sum = 0, most = 0;
     for (int i = 0; i < model->op_count; i++) {
         const struct linear *linears[3];
         linears_of(&model->ops[i], linears);
-        for (int j = 0; linears[j] != NULL; j++)
-            bytes += tile_bytes(linears[j]->parts, linears[j]->part_count);
+        for (int j = 0; linears[j] != NULL; j++) {
+            uint64_t bytes = tile_bytes(linears[j]->parts, linears[j]->part_count);
+            sum += bytes;
+            most = bytes > most ? bytes : most;
+        }
     }
-    return bytes;
+    if (largest != NULL)
+        *largest = most;
+    return sum;
 }
 
 struct packing {
@@ -71,7 +76,7 @@ static void forget_round(const struct backend_cpu *cpu, const struct packing *pa
     }
 }
 
-static void pack(const struct backend_cpu *cpu, const struct linear *linear) {
+void backend_cpu_weights_pack(const struct backend_cpu *cpu, const struct linear *linear) {
     const struct tile_set *set = &cpu->tiles[linear->id];
     for (int first = 0; first < set->block_count; first += ROUND_BLOCKS) {
         struct packing packing = {set, linear, first};
@@ -190,8 +195,9 @@ static const struct linear **list_linears(const struct model *model, struct erro
     return list;
 }
 
-static enum status create_sets(struct backend_cpu *cpu, const struct linear *const *linears,
-                               struct error *error) {
+enum status backend_cpu_weights_create_sets(struct backend_cpu *cpu,
+                                            const struct linear *const *linears,
+                                            struct error *error) {
     uint8_t *next = cpu->tile_memory;
     for (int i = 0; i < cpu->tile_count; i++) {
         struct tile_set *set = &cpu->tiles[linears[i]->id];
@@ -217,13 +223,15 @@ static enum status prepare(struct backend_cpu *cpu, const struct linear *const *
     if (cpu->tiles == NULL)
         return error_no_memory(error, "weights");
     cpu->tile_count = cpu->model->linear_count;
-    cpu->tile_bytes = (size_t)backend_cpu_weights_bytes(cpu->model);
+    cpu->tile_bytes = (size_t)backend_cpu_weights_bytes(cpu->model, NULL);
+    if (backend_cpu_stream_is_needed(cpu))
+        return backend_cpu_stream_prepare(cpu, linears, error);
     if (load(cpu, linears))
-        return create_sets(cpu, linears, error);
+        return backend_cpu_weights_create_sets(cpu, linears, error);
     TRY(map_tiles(cpu, error));
-    TRY(create_sets(cpu, linears, error));
+    TRY(backend_cpu_weights_create_sets(cpu, linears, error));
     for (int i = 0; i < cpu->tile_count; i++)
-        pack(cpu, linears[i]);
+        backend_cpu_weights_pack(cpu, linears[i]);
     cpu->packed = true;
     return STATUS_OK;
 }
@@ -251,6 +259,7 @@ void backend_cpu_weights_keep(struct backend *backend, const atomic_int *stop) {
 }
 
 void backend_cpu_weights_release(struct backend_cpu *cpu) {
+    backend_cpu_stream_release(cpu);
     for (int i = 0; i < cpu->tile_count; i++)
         tile_set_destroy(&cpu->tiles[i]);
     free(cpu->tiles);

@@ -18,6 +18,9 @@ struct tile_cache {
     struct tile_cache_key key;
     char path[TILE_CACHE_PATH_BYTES];
     bool wanted; /* the last load found nothing to use */
+    bool is_building;
+    struct tile_cache_draft draft; /* while building */
+    struct tile_cache_file_writer writer;
 };
 
 enum status tile_cache_create(const struct tile_cache_options *options, struct tile_cache **cache,
@@ -42,9 +45,18 @@ static void forget_key(struct tile_cache *cache) {
     cache->has_key = false;
 }
 
+static void stop_building(struct tile_cache *cache) {
+    if (!cache->is_building)
+        return;
+    tile_cache_file_writer_deinit(&cache->writer);
+    tile_cache_folder_abandon(&cache->draft);
+    cache->is_building = false;
+}
+
 void tile_cache_destroy(struct tile_cache *cache) {
     if (cache == NULL)
         return;
+    stop_building(cache);
     forget_key(cache);
     free(cache->folder);
     free(cache);
@@ -59,15 +71,17 @@ static bool make_key(struct tile_cache *cache, const struct tile_cache_linears *
                STATUS_OK;
 }
 
-bool tile_cache_load(struct tile_cache *cache, const struct tile_cache_linears *linears,
-                     size_t bytes, struct thread_pool *pool, struct tile_cache_tiles *tiles) {
+static bool load(struct tile_cache *cache, const struct tile_cache_linears *linears, size_t bytes,
+                 bool sparing, struct thread_pool *pool, struct tile_cache_tiles *tiles) {
     struct error error;
     int64_t started_ns = clock_now_ns();
     cache->wanted = false;
     if (!make_key(cache, linears))
         return false;
+    struct view key = text_view(&cache->key.text);
     enum status status =
-        tile_cache_file_open(cache->path, text_view(&cache->key.text), bytes, pool, tiles, &error);
+        sparing ? tile_cache_file_open_sparing(cache->path, key, bytes, pool, tiles, &error)
+                : tile_cache_file_open(cache->path, key, bytes, pool, tiles, &error);
     cache->wanted = status != STATUS_OK;
     if (status == STATUS_OK)
         log_write(cache->log, LOG_DEBUG, "packed weights are those of '%s', checked in %.1f ms",
@@ -76,6 +90,58 @@ bool tile_cache_load(struct tile_cache *cache, const struct tile_cache_linears *
         log_write(cache->log, status == STATUS_NOT_FOUND ? LOG_DEBUG : LOG_WARNING,
                   "%s: weights are packed anew", error.text);
     return status == STATUS_OK;
+}
+
+bool tile_cache_load(struct tile_cache *cache, const struct tile_cache_linears *linears,
+                     size_t bytes, struct thread_pool *pool, struct tile_cache_tiles *tiles) {
+    return load(cache, linears, bytes, false, pool, tiles);
+}
+
+bool tile_cache_load_sparing(struct tile_cache *cache, const struct tile_cache_linears *linears,
+                             size_t bytes, struct thread_pool *pool,
+                             struct tile_cache_tiles *tiles) {
+    return load(cache, linears, bytes, true, pool, tiles);
+}
+
+/* ---- tiles that memory cannot hold ---- */
+
+enum status tile_cache_build_begin(struct tile_cache *cache, size_t bytes, struct error *error) {
+    uint64_t need = tile_cache_file_bytes(cache->key.text.length, bytes);
+    if (!cache->wanted || !cache->key.settled)
+        return error_set(error, STATUS_IO, "the model's file was changed just now: try again");
+    if (need > cache->bytes_max)
+        return error_set(error, STATUS_OVER_LIMIT,
+                         "packed weights take %.1f MB of disk, --tile-cache allows %.1f",
+                         (double)need / 1e6, (double)cache->bytes_max / 1e6);
+    TRY(tile_cache_folder_make(cache->folder, error));
+    tile_cache_folder_trim(cache->folder, cache->path, cache->bytes_max - need);
+    TRY(tile_cache_folder_begin(cache->path, &cache->draft, error));
+    enum status status = tile_cache_file_begin(&cache->writer, cache->draft.descriptor,
+                                               text_view(&cache->key.text), bytes, error);
+    if (status != STATUS_OK)
+        tile_cache_folder_abandon(&cache->draft);
+    cache->is_building = status == STATUS_OK;
+    return status == STATUS_OK ? status : error_context(error, "'%s'", cache->path);
+}
+
+enum status tile_cache_build_append(struct tile_cache *cache, const uint8_t *tiles, size_t bytes,
+                                    struct error *error) {
+    enum status status = tile_cache_file_append(&cache->writer, tiles, bytes, error);
+    if (status == STATUS_OK)
+        return status;
+    stop_building(cache);
+    return error_context(error, "'%s'", cache->path);
+}
+
+enum status tile_cache_build_end(struct tile_cache *cache, struct error *error) {
+    enum status status = tile_cache_file_finish(&cache->writer, error);
+    if (status != STATUS_OK) {
+        stop_building(cache);
+        return error_context(error, "'%s'", cache->path);
+    }
+    tile_cache_file_writer_deinit(&cache->writer);
+    cache->is_building = false;
+    return tile_cache_folder_publish(&cache->draft, cache->path, error);
 }
 
 static enum status write_file(struct tile_cache *cache, struct thread_pool *pool,

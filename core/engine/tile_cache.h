@@ -42,6 +42,18 @@ struct tile_cache_linears {
 bool tile_cache_load(struct tile_cache *cache, const struct tile_cache_linears *linears,
                      size_t bytes, struct thread_pool *pool, struct tile_cache_tiles *tiles);
 
+/* The same for tiles that are read from the file again and again, not through the map. */
+bool tile_cache_load_sparing(struct tile_cache *cache, const struct tile_cache_linears *linears,
+                             size_t bytes, struct thread_pool *pool,
+                             struct tile_cache_tiles *tiles);
+
+/* Makes the file that the last load did not find, for tiles that are never in memory all at once:
+ * begin, the tiles piece by piece, end; a failure ends it, too. Here errors are errors. */
+enum status tile_cache_build_begin(struct tile_cache *cache, size_t bytes, struct error *error);
+enum status tile_cache_build_append(struct tile_cache *cache, const uint8_t *tiles, size_t bytes,
+                                    struct error *error);
+enum status tile_cache_build_end(struct tile_cache *cache, struct error *error);
+
 /* Keeps tiles that the last load did not find, for the state that the model's files had then.
  * `stop` (or NULL): given up when it is not 0. */
 void tile_cache_keep(struct tile_cache *cache, struct thread_pool *pool, const uint8_t *tiles,

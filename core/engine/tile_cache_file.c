@@ -1,6 +1,7 @@
 /* Chunks are checked, or summed and written, as tasks of the pool. */
 #include "core/engine/tile_cache_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -39,6 +40,7 @@ uint64_t tile_cache_file_bytes(size_t key_bytes, size_t data_bytes) {
 
 /* The chunks of some data: to check, or to sum up and write. */
 struct transfer {
+    const struct file_map *sparing; /* checked chunks of it are forgotten; or NULL */
     const uint8_t *data;
     size_t bytes;
     const uint64_t *expected; /* [chunk_count], when checking */
@@ -78,6 +80,9 @@ static void check_chunk(void *context, int task, int worker) {
     if (atomic_load(&transfer->status) == STATUS_OK &&
         XXH3_64bits(transfer->data + first, length) != transfer->expected[task])
         set_failed(transfer, STATUS_CORRUPT, 0);
+    if (transfer->sparing != NULL)
+        file_map_forget(transfer->sparing,
+                        (size_t)(transfer->data - transfer->sparing->bytes) + first, length);
 }
 
 static void write_chunk(void *context, int task, int worker) {
@@ -135,20 +140,21 @@ static enum status check_head(const struct file_map *map, struct view key, size_
 }
 
 static enum status check(const struct file_map *map, struct view key, size_t data_bytes,
-                         struct thread_pool *pool, struct error *error) {
+                         bool sparing, struct thread_pool *pool, struct error *error) {
     TRY(check_head(map, key, data_bytes, error));
-    struct transfer transfer = {.data = map->bytes + head_bytes(key.length, data_bytes),
+    struct transfer transfer = {.sparing = sparing ? map : NULL,
+                                .data = map->bytes + head_bytes(key.length, data_bytes),
                                 .bytes = data_bytes,
                                 .expected = (const void *)(map->bytes + sizeof(struct head))};
     return run(&transfer, pool, check_chunk, error);
 }
 
-enum status tile_cache_file_open(const char *path, struct view key, size_t data_bytes,
-                                 struct thread_pool *pool, struct tile_cache_tiles *tiles,
-                                 struct error *error) {
+static enum status open_file(const char *path, struct view key, size_t data_bytes, bool sparing,
+                             struct thread_pool *pool, struct tile_cache_tiles *tiles,
+                             struct error *error) {
     *tiles = (struct tile_cache_tiles){0};
     TRY(file_map_open(&tiles->map, path, error));
-    enum status status = check(&tiles->map, key, data_bytes, pool, error);
+    enum status status = check(&tiles->map, key, data_bytes, sparing, pool, error);
     if (status != STATUS_OK) {
         file_map_close(&tiles->map);
         return error_context(error, "'%s'", path);
@@ -158,17 +164,37 @@ enum status tile_cache_file_open(const char *path, struct view key, size_t data_
     return STATUS_OK;
 }
 
-static enum status put_head(const struct transfer *transfer, uint8_t *bytes, struct view key,
+enum status tile_cache_file_open(const char *path, struct view key, size_t data_bytes,
+                                 struct thread_pool *pool, struct tile_cache_tiles *tiles,
+                                 struct error *error) {
+    return open_file(path, key, data_bytes, false, pool, tiles, error);
+}
+
+enum status tile_cache_file_open_sparing(const char *path, struct view key, size_t data_bytes,
+                                         struct thread_pool *pool, struct tile_cache_tiles *tiles,
+                                         struct error *error) {
+    return open_file(path, key, data_bytes, true, pool, tiles, error);
+}
+
+/* Completes a head that has its checksums of chunks, and writes it. */
+static enum status put_head(int descriptor, uint8_t *bytes, size_t data_bytes, struct view key,
                             struct error *error) {
     struct head head = {
-        .format = FORMAT, .key_bytes = (uint32_t)key.length, .data_bytes = transfer->bytes};
+        .format = FORMAT, .key_bytes = (uint32_t)key.length, .data_bytes = data_bytes};
+    size_t length = head_bytes(key.length, data_bytes);
     memcpy(head.magic, MAGIC, sizeof MAGIC);
     memcpy(bytes, &head, sizeof head);
-    memcpy(bytes + sizeof head + chunk_count(transfer->bytes) * sizeof(uint64_t), key.bytes,
-           key.length);
-    head.checksum = head_checksum(bytes, transfer->offset);
+    memcpy(bytes + sizeof head + chunk_count(data_bytes) * sizeof(uint64_t), key.bytes, key.length);
+    head.checksum = head_checksum(bytes, length);
     memcpy(bytes, &head, sizeof head);
-    if (!write_all(transfer->descriptor, bytes, transfer->offset, 0))
+    if (!write_all(descriptor, bytes, length, 0))
+        return error_set_errno(error, STATUS_IO, errno, "cannot write it");
+    return STATUS_OK;
+}
+
+/* A full disk is noticed before anything is written, where the file system can tell. */
+static enum status make_room(int descriptor, size_t bytes, struct error *error) {
+    if (fallocate(descriptor, 0, 0, (off_t)bytes) != 0 && errno != EOPNOTSUPP && errno != EINTR)
         return error_set_errno(error, STATUS_IO, errno, "cannot write it");
     return STATUS_OK;
 }
@@ -177,10 +203,7 @@ enum status tile_cache_file_write(int descriptor, const struct tile_cache_conten
                                   struct thread_pool *pool, const atomic_int *stop,
                                   struct error *error) {
     size_t length = head_bytes(content->key.length, content->data_bytes);
-    /* A full disk is noticed before anything is written, where the file system can tell. */
-    if (fallocate(descriptor, 0, 0, (off_t)(length + content->data_bytes)) != 0 &&
-        errno != EOPNOTSUPP && errno != EINTR)
-        return error_set_errno(error, STATUS_IO, errno, "cannot write it");
+    TRY(make_room(descriptor, length + content->data_bytes, error));
     uint8_t *head = calloc(1, length);
     if (head == NULL)
         return error_no_memory(error, "the tile cache");
@@ -192,7 +215,63 @@ enum status tile_cache_file_write(int descriptor, const struct tile_cache_conten
                                 .stop = stop};
     enum status status = run(&transfer, pool, write_chunk, error);
     if (status == STATUS_OK)
-        status = put_head(&transfer, head, content->key, error);
+        status = put_head(descriptor, head, content->data_bytes, content->key, error);
     free(head);
     return status;
+}
+
+/* ---- piece by piece ---- */
+
+enum status tile_cache_file_begin(struct tile_cache_file_writer *writer, int descriptor,
+                                  struct view key, size_t data_bytes, struct error *error) {
+    *writer = (struct tile_cache_file_writer){.descriptor = descriptor,
+                                              .key = key,
+                                              .data_bytes = data_bytes,
+                                              .head_bytes = head_bytes(key.length, data_bytes)};
+    TRY(make_room(descriptor, writer->head_bytes + data_bytes, error));
+    writer->head = calloc(1, writer->head_bytes);
+    XXH3_state_t *checksum = XXH3_createState();
+    writer->checksum = checksum;
+    if (writer->head == NULL || checksum == NULL || XXH3_64bits_reset(checksum) != XXH_OK) {
+        tile_cache_file_writer_deinit(writer);
+        return error_no_memory(error, "the tile cache");
+    }
+    return STATUS_OK;
+}
+
+/* Ends the checksum of the chunk that the data written so far completes. */
+static void end_chunk(struct tile_cache_file_writer *writer) {
+    uint64_t *checksums = (void *)(writer->head + sizeof(struct head));
+    checksums[(writer->written - 1) / CHUNK_BYTES] = XXH3_64bits_digest(writer->checksum);
+    XXH3_64bits_reset(writer->checksum);
+}
+
+enum status tile_cache_file_append(struct tile_cache_file_writer *writer, const uint8_t *data,
+                                   size_t bytes, struct error *error) {
+    assert(bytes <= writer->data_bytes - writer->written);
+    if (!write_all(writer->descriptor, data, bytes, writer->head_bytes + writer->written))
+        return error_set_errno(error, STATUS_IO, errno, "cannot write it");
+    while (bytes > 0) {
+        size_t left = CHUNK_BYTES - writer->written % CHUNK_BYTES;
+        size_t count = bytes < left ? bytes : left;
+        XXH3_64bits_update(writer->checksum, data, count);
+        writer->written += count;
+        if (writer->written % CHUNK_BYTES == 0 || writer->written == writer->data_bytes)
+            end_chunk(writer);
+        data += count;
+        bytes -= count;
+    }
+    return STATUS_OK;
+}
+
+enum status tile_cache_file_finish(struct tile_cache_file_writer *writer, struct error *error) {
+    assert(writer->written == writer->data_bytes);
+    return put_head(writer->descriptor, writer->head, writer->data_bytes, writer->key, error);
+}
+
+void tile_cache_file_writer_deinit(struct tile_cache_file_writer *writer) {
+    XXH3_freeState(writer->checksum);
+    free(writer->head);
+    writer->checksum = NULL;
+    writer->head = NULL;
 }

@@ -32,6 +32,11 @@ struct tile_cache_tiles {
 enum status tile_cache_file_open(const char *path, struct view key, size_t data_bytes,
                                  struct thread_pool *pool, struct tile_cache_tiles *tiles,
                                  struct error *error);
+/* The same for tiles that will not be read through the map: of what is checked little is resident
+ * at a time. */
+enum status tile_cache_file_open_sparing(const char *path, struct view key, size_t data_bytes,
+                                         struct thread_pool *pool, struct tile_cache_tiles *tiles,
+                                         struct error *error);
 
 struct tile_cache_content {
     struct view key;
@@ -44,5 +49,24 @@ struct tile_cache_content {
 enum status tile_cache_file_write(int descriptor, const struct tile_cache_content *content,
                                   struct thread_pool *pool, const atomic_int *stop,
                                   struct error *error);
+
+/* A file written piece by piece, for tiles that are never in memory all at once. */
+struct tile_cache_file_writer {
+    int descriptor; /* borrowed */
+    struct view key;
+    size_t data_bytes, written;
+    uint8_t *head;
+    size_t head_bytes;
+    void *checksum; /* of the chunk being written */
+};
+
+enum status tile_cache_file_begin(struct tile_cache_file_writer *writer, int descriptor,
+                                  struct view key, size_t data_bytes, struct error *error);
+/* The next bytes of the data. */
+enum status tile_cache_file_append(struct tile_cache_file_writer *writer, const uint8_t *data,
+                                   size_t bytes, struct error *error);
+/* After all of the data. */
+enum status tile_cache_file_finish(struct tile_cache_file_writer *writer, struct error *error);
+void tile_cache_file_writer_deinit(struct tile_cache_file_writer *writer);
 
 #endif

@@ -72,7 +72,7 @@ struct settings {
     /* engine */
     int kv_dtype;
     int matmul_dtype;
-    struct memory_size kv_memory;
+    struct memory_size kv_memory, weights_memory;
     long long batch_tokens, max_sequences;
     int prefix_cache; /* 0 off, 1 on */
     struct memory_size tile_cache;

@@ -48,7 +48,9 @@ struct summary_facts {
     double load_ms, wall_ms;
     uint64_t peak_rss_bytes, stated_bytes;
     uint64_t weight_bytes, kv_bytes, scratch_bytes;
-    double flops_ceiling, bytes_ceiling; /* a second, measured; 0: not measured */
+    uint64_t streamed_bytes; /* of weights, read in the steps; 0: all stay in memory */
+    double streaming_ms, streaming_wait_ms; /* in reads; of the steps, waiting for reads */
+    double flops_ceiling, bytes_ceiling;    /* a second, measured; 0: not measured */
     int exit_code;
 };
 

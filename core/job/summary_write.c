@@ -96,6 +96,15 @@ static bool append_compute_line(struct text *out, const struct summary *summary)
            text_append_char(out, '\n');
 }
 
+static bool append_streaming_line(struct text *out, const struct summary_facts *facts) {
+    if (facts->streamed_bytes == 0)
+        return true;
+    return text_append_format(
+        out, "weights: %.1f GB read in steps at %.2f GB/s, which steps waited %.1f s for\n",
+        (double)facts->streamed_bytes / 1e9,
+        (double)facts->streamed_bytes / facts->streaming_ms / 1e6, facts->streaming_wait_ms / 1e3);
+}
+
 static bool append_cost_line(struct text *out, const struct summary *summary,
                              const struct settings *settings) {
     double cost = cost_of_run(summary, settings);
@@ -114,6 +123,7 @@ bool summary_write_text(struct text *out, const struct summary *summary,
                               facts->wall_ms / 1e3, facts->load_ms / 1e3) &&
            append_reasons(out, summary) && append_rates(out, summary) &&
            append_latency_line(out, summary) && append_compute_line(out, summary) &&
+           append_streaming_line(out, facts) &&
            text_append_format(out, "memory: peak %.0f MB, stated %.0f MB; %s\n",
                               (double)facts->peak_rss_bytes / 1e6,
                               (double)facts->stated_bytes / 1e6, facts->numerics) &&
@@ -261,6 +271,16 @@ static json_t *memory_object(const struct summary_facts *facts) {
     return memory;
 }
 
+static json_t *streaming_object(const struct summary_facts *facts) {
+    if (facts->streamed_bytes == 0)
+        return json_null();
+    json_t *streaming = json_object();
+    set(streaming, "bytes", number((double)facts->streamed_bytes));
+    set(streaming, "reading_ms", number(facts->streaming_ms));
+    set(streaming, "waited_ms", number(facts->streaming_wait_ms));
+    return streaming;
+}
+
 static json_t *setting_value(const struct settings *settings, const struct option *option) {
     const void *field = (const char *)settings + option->offset;
     if (option->kind == OPTION_SWITCH)
@@ -342,6 +362,7 @@ bool summary_write_json(struct text *out, const struct summary *summary,
     set(root, "time", time_object(summary));
     set(root, "compute", compute_object(summary));
     set(root, "memory", memory_object(facts));
+    set(root, "streaming", streaming_object(facts));
     set(root, "cost", cost_object(summary, settings));
     set(root, "settings", settings_object(settings));
     set(root, "exit_code", json_integer(facts->exit_code));

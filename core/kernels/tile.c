@@ -86,20 +86,26 @@ enum status tile_set_create_in(struct tile_set *set, const struct tensor *const 
     set->tiles = calloc((size_t)part_count, sizeof *set->tiles);
     if (set->tiles == NULL)
         return error_no_memory(error, "packed weights");
-    set->memory = memory;
     set->memory_bytes = (size_t)tile_bytes(parts, part_count);
     set->in = (int)parts[0]->dims[0];
     set->part_count = part_count;
-    uint8_t *next = memory;
     for (int i = 0; i < part_count; i++) {
-        struct tile *tile = &set->tiles[i];
-        *tile = plan_tile(parts[i]);
-        tile->bytes = next;
-        next += (size_t)tile->block_count * tile->block_bytes;
-        set->out += tile->out;
-        set->block_count += tile->block_count;
+        set->tiles[i] = plan_tile(parts[i]);
+        set->out += set->tiles[i].out;
+        set->block_count += set->tiles[i].block_count;
     }
+    tile_set_move(set, memory);
     return STATUS_OK;
+}
+
+void tile_set_move(struct tile_set *set, void *memory) {
+    assert(!set->owns_memory && (uintptr_t)memory % 64 == 0);
+    set->memory = memory;
+    uint8_t *next = memory;
+    for (int i = 0; i < set->part_count; i++) {
+        set->tiles[i].bytes = next;
+        next += (size_t)set->tiles[i].block_count * set->tiles[i].block_bytes;
+    }
 }
 
 enum status tile_set_create(struct tile_set *set, const struct tensor *const *parts, int part_count,

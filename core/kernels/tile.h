@@ -51,6 +51,8 @@ enum status tile_set_create(struct tile_set *set, const struct tensor *const *pa
  * may hold packed blocks already, and is then only read. */
 enum status tile_set_create_in(struct tile_set *set, const struct tensor *const *parts,
                                int part_count, void *memory, struct error *error);
+/* The packed blocks lie in `memory` from now on; of sets that own none. */
+void tile_set_move(struct tile_set *set, void *memory);
 /* Pack column block `block` of the set's own parts: independent of all others, so callers may run
  * blocks in parallel. */
 void tile_set_pack_block(const struct tile_set *set, const struct tensor *const *parts, int block);

@@ -182,7 +182,7 @@ static enum status use_tile_cache(struct runtime *runtime, struct error *error) 
 }
 
 static void limit_weights(struct runtime *runtime, uint64_t bytes) {
-    backend_cpu_limit_weights(runtime->backend, bytes);
+    backend_cpu_stream_limit(runtime->backend, bytes);
     runtime->streams_weights = backend_cpu_weights_total(runtime->model) > bytes;
 }
 
@@ -218,12 +218,15 @@ uint64_t runtime_weights_bytes(const struct runtime *runtime) {
 }
 
 uint64_t runtime_step_bytes(const struct runtime *runtime) {
-    return runtime->streams_weights ? backend_cpu_step_bytes(runtime->backend, runtime->model) : 0;
+    return runtime->streams_weights
+               ? backend_cpu_stream_step_bytes(runtime->backend, runtime->model)
+               : 0;
 }
 
 struct weight_stream_totals runtime_streamed(const struct runtime *runtime) {
-    return runtime->backend && runtime->streams_weights ? backend_cpu_streamed(runtime->backend)
-                                                        : (struct weight_stream_totals){0};
+    return runtime->backend && runtime->streams_weights
+               ? backend_cpu_stream_totals(runtime->backend)
+               : (struct weight_stream_totals){0};
 }
 
 struct engine_options runtime_engine_options(const struct runtime *runtime) {

@@ -26,11 +26,11 @@ uint64_t backend_cpu_weights_total(const struct model *model);
 /* Before `memory`: weights take at most `bytes` of memory (0: no limit). What is more is read from
  * the tile cache in every step; prepare fails when there is none, or when the limit is too small
  * for two of the largest matrices. */
-void backend_cpu_limit_weights(struct backend *backend, uint64_t bytes);
+void backend_cpu_stream_limit(struct backend *backend, uint64_t bytes);
 /* About the bytes of weights that every step then reads; 0: all stay. */
-uint64_t backend_cpu_step_bytes(const struct backend *backend, const struct model *model);
+uint64_t backend_cpu_stream_step_bytes(const struct backend *backend, const struct model *model);
 /* What was read so far; zeros when nothing is streamed. */
-struct weight_stream_totals backend_cpu_streamed(const struct backend *backend);
+struct weight_stream_totals backend_cpu_stream_totals(const struct backend *backend);
 /* Between steps, once: weights that had to be packed are kept there; given up when `stop` (or NULL)
  * is not 0. It takes as long as writing them, so it is for the end of a run. */
 void backend_cpu_weights_keep(struct backend *backend, const atomic_int *stop);

@@ -17,15 +17,11 @@ static uint64_t ring_bytes(uint64_t limit, uint64_t largest) {
     return half < least ? least : half > most ? most : half;
 }
 
-void backend_cpu_limit_weights(struct backend *backend, uint64_t bytes) {
+void backend_cpu_stream_limit(struct backend *backend, uint64_t bytes) {
     backend_cpu_of(backend)->stream.limit = bytes;
 }
 
-uint64_t backend_cpu_weights_total(const struct model *model) {
-    return backend_cpu_weights_bytes(model, NULL);
-}
-
-struct weight_stream_totals backend_cpu_streamed(const struct backend *backend) {
+struct weight_stream_totals backend_cpu_stream_totals(const struct backend *backend) {
     const struct backend_cpu *cpu = (const void *)backend;
     if (cpu->stream.pieces == NULL)
         return (struct weight_stream_totals){0};
@@ -45,7 +41,7 @@ static uint64_t resident_room(const struct backend_cpu *cpu, const struct model 
     return cpu->stream.limit > ring ? cpu->stream.limit - ring : 0;
 }
 
-uint64_t backend_cpu_step_bytes(const struct backend *backend, const struct model *model) {
+uint64_t backend_cpu_stream_step_bytes(const struct backend *backend, const struct model *model) {
     const struct backend_cpu *cpu = (const void *)backend;
     uint64_t all = backend_cpu_weights_total(model);
     if (cpu->stream.limit == 0 || all <= cpu->stream.limit)

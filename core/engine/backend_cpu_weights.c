@@ -42,6 +42,10 @@ uint64_t backend_cpu_weights_bytes(const struct model *model, uint64_t *largest)
     return sum;
 }
 
+uint64_t backend_cpu_weights_total(const struct model *model) {
+    return backend_cpu_weights_bytes(model, NULL);
+}
+
 struct packing {
     const struct tile_set *set;
     const struct linear *linear;

@@ -7,7 +7,8 @@
 struct matmul {
     struct backend_cpu *cpu;
     const struct linear_kernels *kernels;
-    const struct tile_set *set;
+    const struct linear *linear;
+    struct cpu_slice slice;     /* of the linear, being multiplied */
     const int32_t *row_numbers; /* rows of `from` to take, or NULL: all in order */
     int row_count;
     struct cpu_rows from;
@@ -22,7 +23,7 @@ static void convert_rows(void *context, int first, int end) {
     const struct matmul *matmul = context;
     const struct cpu_scratch *scratch = &matmul->cpu->scratch;
     const struct linear_kernels *kernels = matmul->kernels;
-    int in = matmul->set->in;
+    int in = matmul->linear->in;
     size_t used = kernels->unit == UNIT_BF16 ? sizeof(uint16_t) : sizeof(float);
     for (int r = first; r < end; r++) {
         size_t row = (size_t)(matmul->row_numbers != NULL ? matmul->row_numbers[r] : r);
@@ -41,30 +42,42 @@ static void multiply_block(void *context, int task, int worker) {
     const struct linear_kernels *kernels = matmul->kernels;
     int first = linear_row_first(kernels, matmul->row_count, matmul->row_parts, part);
     int end = linear_row_first(kernels, matmul->row_count, matmul->row_parts, part + 1);
-    struct tile_block block = tile_set_block(matmul->set, block_number);
+    struct tile_block block = tile_set_block(&matmul->slice.set, block_number);
     struct linear_task rows = {
         .rows = scratch->unit_rows + (size_t)first * scratch->unit_stride,
         .row_stride = scratch->unit_stride,
         .row_count = end - first,
-        .out = matmul->out + (size_t)first * matmul->out_stride,
+        .out = matmul->out + (size_t)first * matmul->out_stride + matmul->slice.out_first,
         .out_stride = matmul->out_stride,
         .panel = scratch->panels + (size_t)worker * scratch->panel_bytes,
     };
     linear_multiply_block(kernels, &block, &rows);
     for (int r = 0; matmul->bias != NULL && r < rows.row_count; r++)
         cpu->kernels.elementwise->add(rows.out + (size_t)r * rows.out_stride + block.out_first,
-                                      matmul->bias + block.out_first, block.out_count);
+                                      matmul->bias + matmul->slice.out_first + block.out_first,
+                                      block.out_count);
+}
+
+static void multiply_slice(struct matmul *matmul) {
+    const struct tile_set *set = &matmul->slice.set;
+    int workers = matmul->cpu->worker_count;
+    matmul->row_parts =
+        linear_row_parts(matmul->kernels, set->in, matmul->row_count, set->block_count, workers);
+    backend_cpu_tasks_run(matmul->cpu, set->block_count * matmul->row_parts,
+                          (size_t)set->in * (size_t)set->out, multiply_block, matmul);
 }
 
 static void run(struct matmul *matmul) {
     struct backend_cpu *cpu = matmul->cpu;
-    size_t in = (size_t)matmul->set->in;
-    struct cpu_row_loop convert = {convert_rows, matmul, matmul->row_count, in};
+    struct cpu_row_loop convert = {convert_rows, matmul, matmul->row_count,
+                                   (size_t)matmul->linear->in};
     backend_cpu_tasks_over_rows(cpu, &convert);
-    matmul->row_parts = linear_row_parts(matmul->kernels, matmul->set->in, matmul->row_count,
-                                         matmul->set->block_count, cpu->worker_count);
-    backend_cpu_tasks_run(cpu, matmul->set->block_count * matmul->row_parts,
-                          in * (size_t)matmul->set->out, multiply_block, matmul);
+    int slice_count = backend_cpu_stream_slice_count(cpu, matmul->linear);
+    for (int i = 0; i < slice_count; i++) {
+        matmul->slice = backend_cpu_stream_take(cpu, matmul->linear, i);
+        multiply_slice(matmul);
+        backend_cpu_stream_give_back(cpu, matmul->linear);
+    }
 }
 
 /* The parts' biases side by side, or NULL when no part has one. */
@@ -95,24 +108,22 @@ void backend_cpu_linear(struct backend *backend, const struct linear *linear, en
                         enum activation to) {
     struct backend_cpu *cpu = backend_cpu_of(backend);
     struct cpu_rows out = cpu->scratch.activations[to];
-    const struct tile_set *set = backend_cpu_stream_take(cpu, linear);
     struct matmul matmul = {.cpu = cpu,
-                            .kernels = choose_kernels(cpu, set),
-                            .set = set,
+                            .kernels = choose_kernels(cpu, &cpu->tiles[linear->id]),
+                            .linear = linear,
                             .row_count = cpu->plan->row_count,
                             .from = cpu->scratch.activations[from],
                             .out = out.values,
                             .out_stride = out.stride,
                             .bias = read_biases(cpu, linear)};
     run(&matmul);
-    backend_cpu_stream_give_back(cpu, linear);
 }
 
 static void cap_rows(void *context, int first, int end) {
     const struct matmul *matmul = context;
     for (int r = first; r < end; r++)
         matmul->cpu->kernels.elementwise->softcap(matmul->out + (size_t)r * matmul->out_stride,
-                                                  matmul->set->out, matmul->softcap);
+                                                  matmul->linear->out, matmul->softcap);
 }
 
 void backend_cpu_linear_logits(struct backend *backend, const struct op_logits *op) {
@@ -121,7 +132,7 @@ void backend_cpu_linear_logits(struct backend *backend, const struct op_logits *
         return;
     struct matmul matmul = {.cpu = cpu,
                             .kernels = cpu->kernels.linear,
-                            .set = backend_cpu_stream_take(cpu, &op->head),
+                            .linear = &op->head,
                             .row_numbers = cpu->plan->sample_rows,
                             .row_count = cpu->plan->sample_count,
                             .from = cpu->scratch.activations[ACTIVATION_HIDDEN],
@@ -130,7 +141,6 @@ void backend_cpu_linear_logits(struct backend *backend, const struct op_logits *
                             .bias = read_biases(cpu, &op->head),
                             .softcap = op->softcap};
     run(&matmul);
-    backend_cpu_stream_give_back(cpu, &op->head);
     if (op->softcap > 0) {
         struct cpu_row_loop loop = {cap_rows, &matmul, matmul.row_count,
                                     8 * (size_t)cpu->model->vocab_count};

@@ -99,14 +99,22 @@ struct cpu_vector {
     const float *values;
 };
 
-/* Weights beyond a limit of memory: some linears stay, the others are streamed. */
+/* Columns of a linear that are multiplied together: all of it, or a slice that is streamed. */
+struct cpu_slice {
+    struct tile_set set;
+    int out_first; /* of the linear's outputs */
+};
+
+/* Weights beyond a limit of memory: some linears stay, the others are streamed in slices. */
 struct cpu_stream {
-    uint64_t limit;               /* bytes of weights in memory; 0: all of them stay */
-    struct weight_stream *pieces; /* NULL: nothing is streamed */
-    int *piece_of;                /* [linear_count] by linear.id; -1: it stays */
+    uint64_t limit;              /* bytes of weights in memory; 0: all of them stay */
+    struct weight_stream *reads; /* of slices; NULL: nothing is streamed */
+    struct cpu_slice *slices;    /* [slice_count] in the order of use */
+    int slice_count;
+    int *first_slice; /* [linear_count] by linear.id */
+    int *slices_of;   /* [linear_count]; 0: it stays */
     char *resident;
     size_t resident_bytes;
-    bool head_is_streamed; /* the logits' weights */
 };
 
 struct backend_cpu {
@@ -193,6 +201,8 @@ uint64_t backend_cpu_weights_bytes(const struct model *model, uint64_t *largest)
 enum status backend_cpu_weights_create_sets(struct backend_cpu *cpu,
                                             const struct linear *const *linears,
                                             struct error *error);
+/* The linears of an op, at most two; NULL-terminated. */
+void backend_cpu_weights_linears_of(const struct op *op, const struct linear *linears[3]);
 /* Packs a linear into the memory of its set. */
 void backend_cpu_weights_pack(const struct backend_cpu *cpu, const struct linear *linear);
 void backend_cpu_weights_release(struct backend_cpu *cpu);
@@ -211,9 +221,11 @@ enum status backend_cpu_stream_prepare(struct backend_cpu *cpu, const struct lin
                                        struct error *error);
 void backend_cpu_stream_begin_step(struct backend_cpu *cpu);
 enum status backend_cpu_stream_end_step(struct backend_cpu *cpu, struct error *error);
-/* The tiles of a linear, there until they are given back. */
-const struct tile_set *backend_cpu_stream_take(struct backend_cpu *cpu,
-                                               const struct linear *linear);
+/* What a linear is multiplied in, one after another: 1 where it stays. */
+int backend_cpu_stream_slice_count(const struct backend_cpu *cpu, const struct linear *linear);
+/* The tiles of a slice, there until it is given back. */
+struct cpu_slice backend_cpu_stream_take(struct backend_cpu *cpu, const struct linear *linear,
+                                         int slice);
 void backend_cpu_stream_give_back(struct backend_cpu *cpu, const struct linear *linear);
 void backend_cpu_stream_release(struct backend_cpu *cpu);
 

@@ -25,8 +25,8 @@ struct entry {
     bool is_read;
 };
 
-/* Whether the step that the reader is in takes the optional last piece. */
-enum last { LAST_UNKNOWN, LAST_TAKEN, LAST_LEFT_OUT };
+/* Whether the step that the reader is in takes the optional pieces. */
+enum optional { OPTIONAL_UNKNOWN, OPTIONAL_TAKEN, OPTIONAL_LEFT_OUT };
 
 struct source {
     int descriptor; /* borrowed */
@@ -43,12 +43,12 @@ struct weight_stream {
     uint64_t ring_bytes;
     struct weight_piece *pieces;
     int piece_count;
-    bool last_is_optional;
+    int optional_from;
     /* under the lock */
     struct entry *entries; /* [piece_count], circular: those in the ring */
     int entry_first, entry_count;
     int next; /* piece to read */
-    enum last last;
+    enum optional optional;
     bool stop;
     int error_number; /* of the first read that failed */
     struct weight_stream_totals totals;
@@ -131,22 +131,21 @@ static int read_piece(struct source *source, const struct weight_piece *piece, u
 
 /* The next piece and its place, under the lock; false: nothing to read now. */
 static bool choose_next(struct weight_stream *stream, uint64_t *at) {
-    bool at_last = stream->last_is_optional && stream->next == stream->piece_count - 1;
-    if (at_last && stream->last == LAST_UNKNOWN)
-        return false;
-    if (at_last && stream->last == LAST_LEFT_OUT) {
+    bool at_optional = stream->next == stream->optional_from;
+    if (at_optional && stream->optional == OPTIONAL_LEFT_OUT) {
         stream->next = 0;
-        stream->last = LAST_UNKNOWN;
-        if (stream->piece_count == 1)
-            return false;
+        stream->optional = OPTIONAL_UNKNOWN;
+        at_optional = stream->optional_from == 0;
     }
+    if (at_optional && stream->optional == OPTIONAL_UNKNOWN)
+        return false;
     return find_place(stream, room_of(&stream->pieces[stream->next]), at);
 }
 
 static void advance(struct weight_stream *stream) {
     stream->next = (stream->next + 1) % stream->piece_count;
     if (stream->next == 0)
-        stream->last = LAST_UNKNOWN;
+        stream->optional = OPTIONAL_UNKNOWN;
 }
 
 static void *reader_main(void *context) {
@@ -181,14 +180,12 @@ static void *reader_main(void *context) {
 
 /* ---- the taker ---- */
 
-/* A last piece that the step before left out may still stand next. */
-void weight_stream_begin(struct weight_stream *stream, bool with_last) {
-    if (!stream->last_is_optional)
-        return;
+/* Those that the step before left out may still stand next. */
+void weight_stream_begin(struct weight_stream *stream, bool with_optional) {
     pthread_mutex_lock(&stream->lock);
-    if (stream->last == LAST_LEFT_OUT)
+    if (stream->optional == OPTIONAL_LEFT_OUT && stream->next == stream->optional_from)
         stream->next = 0;
-    stream->last = with_last ? LAST_TAKEN : LAST_LEFT_OUT;
+    stream->optional = with_optional ? OPTIONAL_TAKEN : OPTIONAL_LEFT_OUT;
     pthread_cond_broadcast(&stream->changed);
     pthread_mutex_unlock(&stream->lock);
 }
@@ -267,7 +264,7 @@ static enum status open_stream(struct weight_stream *stream,
                                const struct weight_stream_options *options, struct error *error) {
     size_t count = (size_t)options->piece_count;
     stream->piece_count = options->piece_count;
-    stream->last_is_optional = options->last_is_optional;
+    stream->optional_from = options->optional_from;
     stream->pieces = calloc(count, sizeof *stream->pieces);
     stream->entries = calloc(count, sizeof *stream->entries);
     if (stream->pieces == NULL || stream->entries == NULL)

@@ -1,9 +1,10 @@
 /* Weights that do not stay in memory: pieces of a file, read in the order of their use into a ring
  * of memory by a thread of their own, so that the disk works while the processor computes.
  *
- * Every step takes the same pieces in the same order; only the last (the logits' weights) may be
- * left out of a step. Reading bypasses the page cache where the file system allows it: a cache that
- * is smaller than what is read in turns would only ever hold what was needed last. */
+ * Every step takes the same pieces in the same order; only the last ones (the logits' weights) may
+ * be left out of a step, all together. Reading bypasses the page cache where the file system allows
+ * it: a cache that is smaller than what is read in turns would only ever hold what was needed last.
+ */
 #ifndef CORE_ENGINE_WEIGHT_STREAM_H
 #define CORE_ENGINE_WEIGHT_STREAM_H
 
@@ -23,7 +24,7 @@ struct weight_stream_options {
     int descriptor;                    /* of the file; borrowed, outlives the stream */
     const struct weight_piece *pieces; /* [piece_count] in the order of use; copied */
     int piece_count;                   /* > 0 */
-    bool last_is_optional;
+    int optional_from;   /* pieces from this one on may be left out; piece_count: none */
     uint64_t ring_bytes; /* memory of the ring */
 };
 
@@ -37,8 +38,8 @@ enum status weight_stream_create(const struct weight_stream_options *options,
                                  struct weight_stream **stream, struct error *error);
 void weight_stream_destroy(struct weight_stream *stream); /* NULL is fine */
 
-/* Before a step: whether an optional last piece will be taken in it. */
-void weight_stream_begin(struct weight_stream *stream, bool with_last);
+/* Before a step: whether the optional pieces will be taken in it. */
+void weight_stream_begin(struct weight_stream *stream, bool with_optional);
 
 /* Waits for the next piece, which is `piece`; its bytes are 64-byte aligned and stay until it is
  * given back. One at a time. After a read has failed the bytes are undefined: see check. */

@@ -108,6 +108,27 @@ void tile_set_move(struct tile_set *set, void *memory) {
     }
 }
 
+enum status tile_set_slice(const struct tile_set *whole, int first, uint64_t bytes_max,
+                           struct tile_set *slice, struct error *error) {
+    struct tile_block begin = tile_set_block(whole, first);
+    const struct tile *from = begin.tile;
+    uint64_t most = bytes_max / from->block_bytes;
+    int left = from->block_count - begin.block;
+    int count = most < 1 ? 1 : most < (uint64_t)left ? (int)most : left;
+    *slice = (struct tile_set){.in = whole->in, .block_count = count, .part_count = 1};
+    slice->tiles = calloc(1, sizeof *slice->tiles);
+    if (slice->tiles == NULL)
+        return error_no_memory(error, "packed weights");
+    int out_left = from->out - begin.block * PANEL_COLUMNS;
+    slice->out = out_left < count * PANEL_COLUMNS ? out_left : count * PANEL_COLUMNS;
+    slice->memory_bytes = (size_t)count * from->block_bytes;
+    slice->tiles[0] = *from;
+    slice->tiles[0].out = slice->out;
+    slice->tiles[0].block_count = count;
+    tile_set_move(slice, from->bytes + (size_t)begin.block * from->block_bytes);
+    return STATUS_OK;
+}
+
 enum status tile_set_create(struct tile_set *set, const struct tensor *const *parts, int part_count,
                             struct error *error) {
     *set = (struct tile_set){0};

@@ -53,6 +53,10 @@ enum status tile_set_create_in(struct tile_set *set, const struct tensor *const 
                                int part_count, void *memory, struct error *error);
 /* The packed blocks lie in `memory` from now on; of sets that own none. */
 void tile_set_move(struct tile_set *set, void *memory);
+/* A set of column blocks from `first` on, in the whole's memory: of one part, no more than
+ * `bytes_max`, but one at least. Its outputs begin at tile_set_block(whole, first).out_first. */
+enum status tile_set_slice(const struct tile_set *whole, int first, uint64_t bytes_max,
+                           struct tile_set *slice, struct error *error);
 /* Pack column block `block` of the set's own parts: independent of all others, so callers may run
  * blocks in parallel. */
 void tile_set_pack_block(const struct tile_set *set, const struct tensor *const *parts, int block);

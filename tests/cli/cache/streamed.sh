@@ -23,6 +23,7 @@ work built --weights-memory 2500K
 ls "$cache" | grep -c tiles
 work found --weights-memory 2500K --batch-tokens 7
 work less --weights-memory 1500K -t 1
+work least --weights-memory 600K
 work enough --weights-memory 1G | sed 's/,[0-9]*,/,N,/'
 sheaf plan docs -p x -n 8 -q --no-chat-template --weights-memory 2500K --json |
     jq -c '.streaming | [.bytes_per_step > 0, .bytes_per_second > 0, .hidden_batch_tokens > 0]'

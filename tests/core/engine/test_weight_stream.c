@@ -53,10 +53,10 @@ static uint64_t make_pieces(struct rig *rig, int count, uint64_t seed) {
     return largest;
 }
 
-static void start(struct rig *rig, uint64_t ring_bytes, bool last_is_optional) {
+static void start(struct rig *rig, uint64_t ring_bytes, int optional_from) {
     struct error error;
     struct weight_stream_options options = {rig->descriptor, rig->pieces, rig->piece_count,
-                                            last_is_optional, ring_bytes};
+                                            optional_from, ring_bytes};
     cr_assert_eq(weight_stream_create(&options, &rig->stream, &error), STATUS_OK, "%s", error.text);
 }
 
@@ -68,10 +68,10 @@ static void take(struct rig *rig, int piece) {
     weight_stream_give_back(rig->stream);
 }
 
-static void step(struct rig *rig, bool with_last) {
+static void step(struct rig *rig, int piece_end) {
     struct error error;
-    weight_stream_begin(rig->stream, with_last);
-    for (int i = 0; i < rig->piece_count - !with_last; i++)
+    weight_stream_begin(rig->stream, piece_end == rig->piece_count);
+    for (int i = 0; i < piece_end; i++)
         take(rig, i);
     cr_assert_eq(weight_stream_check(rig->stream, &error), STATUS_OK, "%s", error.text);
 }
@@ -84,9 +84,9 @@ Test(weight_stream, every_piece_in_order_for_any_sizes) {
     for (int count = 1; count <= PIECES_MAX; count++) {
         for (uint64_t ring = 0; ring < 5; ring++) {
             uint64_t least = weight_stream_ring_least(make_pieces(&rig, count, ring));
-            start(&rig, least + ring * least / 3, false);
+            start(&rig, least + ring * least / 3, count);
             for (int i = 0; i < 20; i++)
-                step(&rig, true);
+                step(&rig, count);
             weight_stream_destroy(rig.stream);
         }
     }
@@ -94,16 +94,18 @@ Test(weight_stream, every_piece_in_order_for_any_sizes) {
     close_rig(&rig);
 }
 
-Test(weight_stream, the_last_piece_is_left_out_of_some_steps) {
+Test(weight_stream, the_last_pieces_are_left_out_of_some_steps) {
     struct rig rig;
     uint64_t state = 3;
     open_file(&rig);
     for (int count = 1; count <= PIECES_MAX; count++) {
-        uint64_t least = weight_stream_ring_least(make_pieces(&rig, count, 1));
-        start(&rig, 3 * least, true);
-        for (int i = 0; i < 60; i++)
-            step(&rig, random_tensor_next(&state) % 3 == 0);
-        weight_stream_destroy(rig.stream);
+        for (int optional_from = 0; optional_from < count; optional_from++) {
+            uint64_t least = weight_stream_ring_least(make_pieces(&rig, count, 1));
+            start(&rig, 3 * least, optional_from);
+            for (int i = 0; i < 30; i++)
+                step(&rig, random_tensor_next(&state) % 3 == 0 ? count : optional_from);
+            weight_stream_destroy(rig.stream);
+        }
     }
     rig.stream = NULL;
     close_rig(&rig);
@@ -113,9 +115,9 @@ Test(weight_stream, a_piece_left_out_is_not_read) {
     struct rig rig;
     open_file(&rig);
     uint64_t least = weight_stream_ring_least(make_pieces(&rig, 3, 1));
-    start(&rig, least, true);
+    start(&rig, least, 2);
     for (int i = 0; i < 10; i++)
-        step(&rig, false);
+        step(&rig, 2);
     struct weight_stream_totals totals = weight_stream_totals(rig.stream);
     uint64_t each = rig.pieces[0].bytes + rig.pieces[1].bytes;
     cr_expect_geq(totals.bytes, 10 * each);
@@ -129,8 +131,8 @@ Test(weight_stream, a_file_that_is_cut_is_an_error_and_no_hang) {
     struct error error;
     open_file(&rig);
     uint64_t least = weight_stream_ring_least(make_pieces(&rig, 4, 1));
-    start(&rig, least, false);
-    step(&rig, true);
+    start(&rig, least, 4);
+    step(&rig, 4);
     cr_assert_eq(ftruncate(rig.descriptor, (off_t)rig.pieces[2].offset), 0);
     for (int i = 0; i < 4; i++) {
         weight_stream_take(rig.stream, i);
@@ -150,7 +152,7 @@ Test(weight_stream, ends_while_it_reads_or_waits) {
     open_file(&rig);
     uint64_t least = weight_stream_ring_least(make_pieces(&rig, 5, 2));
     for (int i = 0; i < 200; i++) {
-        start(&rig, least, i % 2 == 0);
+        start(&rig, least, i % 2 == 0 ? 4 : 5);
         if (i % 3 == 0)
             take(&rig, 0);
         weight_stream_destroy(rig.stream);

@@ -133,9 +133,10 @@ static void print_plain(const struct plan_command *plan) {
             1e6,
         (double)budget->available_bytes / 1e6);
     print_streaming(plan);
-    printf("time        about %.0f s if every output takes --max-tokens (%lld steps, %d at once at "
-           "most)\n",
-           simulated->seconds, (long long)simulated->steps, simulated->running_peak);
+    printf("time        about %.0f s if every output takes --max-tokens%s (%lld steps, %d at once "
+           "at most)\n",
+           simulated->seconds, plan->runtime.settings->speculate ? " and no guess is right" : "",
+           (long long)simulated->steps, simulated->running_peak);
     if (cost_of(plan) > 0)
         printf("cost        about %.4f\n", cost_of(plan));
 }

@@ -238,6 +238,7 @@ struct engine_options runtime_engine_options(const struct runtime *runtime) {
         .kv_type = budget_kv_type(settings),
         .kv_bytes = runtime->budget.kv_bytes,
         .prefix_cache = settings->prefix_cache != 0,
+        .speculate = settings->speculate != SPECULATE_OFF,
         .kernels = kernels_select(&runtime->features).elementwise,
     };
 }

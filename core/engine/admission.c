@@ -144,7 +144,7 @@ static void link_prefix(struct scheduler *scheduler, struct sequence *sequence, 
         sequence->publish_serial = scheduler->index.entries[sequence->publish_entry].serial;
     }
     sequence->published = hit.count;
-    sequence->computed = hit.count * KV_PAGE_TOKENS;
+    sequence->computed = sequence->written = hit.count * KV_PAGE_TOKENS;
     sequence->stats.cached_tokens = sequence->computed;
 }
 

@@ -179,6 +179,26 @@ static char *page_part(const struct backend_cpu *cpu, const struct op_attention 
     return cpu->kv[op->kv_group] + part * bytes;
 }
 
+/* Zeros where a run's stale positions share the page of its last row. */
+static void write_stale(const struct attention_step *step, const struct cpu_piece *piece,
+                        void *page) {
+    static const float zeros[CPU_HEAD_DIM_MAX];
+    const struct backend_cpu *cpu = step->cpu;
+    int end = piece->position_first + piece->count;
+    int room = KV_PAGE_TOKENS - 1 - (end - 1) % KV_PAGE_TOKENS;
+    if (end < piece->run->position_first + piece->run->row_count)
+        return;
+    struct attention_page_tokens tokens = {
+        .keys = zeros,
+        .values = zeros,
+        .slot_first = end % KV_PAGE_TOKENS,
+        .count = piece->run->stale_count < room ? piece->run->stale_count : room,
+    };
+    if (tokens.count > 0)
+        attention_page_write(backend_cpu_memory_page_type(cpu->limits.kv_type),
+                             cpu->model->head_dim, page, &tokens);
+}
+
 /* One piece's query heads, key and value of one KV head. */
 static void write_piece(void *context, int task, int worker) {
     (void)worker;
@@ -212,8 +232,10 @@ static void write_piece(void *context, int task, int worker) {
     int32_t page = piece->run->pages[step->op->kv_group][piece->position_first / KV_PAGE_TOKENS];
     size_t page_bytes =
         backend_cpu_memory_page_bytes(model, step->op->kv_group, cpu->limits.kv_type);
-    attention_page_write(backend_cpu_memory_page_type(cpu->limits.kv_type), model->head_dim,
-                         page_part(cpu, step->op, kv_head) + (size_t)page * page_bytes, &tokens);
+    char *place = page_part(cpu, step->op, kv_head) + (size_t)page * page_bytes;
+    attention_page_write(backend_cpu_memory_page_type(cpu->limits.kv_type), model->head_dim, place,
+                         &tokens);
+    write_stale(step, piece, place);
 }
 
 void backend_cpu_attention_write(struct backend *backend, const struct op_attention *op) {

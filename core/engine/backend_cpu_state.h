@@ -17,6 +17,7 @@
 #include "core/model/backend.h"
 
 enum {
+    CPU_HEAD_DIM_MAX = 512,   /* of any model */
     CPU_SPLIT_TASKS = 4,      /* fewer attention tasks a worker: spans are spread over tasks */
     CPU_SHARED_POSITIONS = 4, /* of a run, on average, that can share spans in one step */
 };

@@ -19,10 +19,10 @@ struct engine {
     struct scheduler scheduler;
 
     int worker_count;
-    struct sampler *samplers;           /* [worker_count] */
-    struct sequence **sampled;          /* [max_sequences]: whose row is sampled */
-    struct scheduler_outcome *outcomes; /* [max_sequences] */
-    const float *logits;                /* of the step being sampled */
+    struct sampler *samplers;             /* [worker_count] */
+    const struct scheduler_run **sampled; /* [max_sequences]: runs with rows to sample */
+    struct scheduler_outcome *outcomes;   /* [max_sequences + guesses] */
+    const float *logits;                  /* of the step being sampled */
 
     struct engine_event *events; /* [2 × max_sequences]: refusals, then results */
     size_t event_count;
@@ -35,10 +35,11 @@ struct engine {
 static enum status init_scheduler(struct engine *engine, const struct engine_options *options,
                                   struct error *error) {
     TRY(page_budget_check(options, error));
+    int guesses = options->speculate ? lookup_guess_rows_max(options->max_sequences) : 0;
     struct backend_limits limits = {
-        .row_count_max = options->batch_tokens + options->max_sequences,
+        .row_count_max = options->batch_tokens + options->max_sequences + guesses,
         .run_count_max = options->max_sequences,
-        .sample_count_max = options->max_sequences,
+        .sample_count_max = options->max_sequences + guesses,
         .context_max = options->context,
         .kv_type = options->kv_type,
     };
@@ -46,6 +47,7 @@ static enum status init_scheduler(struct engine *engine, const struct engine_opt
     struct backend_memory memory =
         engine->backend->ops->memory(engine->backend, engine->model, &limits);
     TRY(page_budget_scheduling(engine->model, options, memory.kv_page, &scheduling, error));
+    scheduling.speculate = options->speculate;
     for (int group = 0; group < scheduling.group_count; group++)
         limits.page_count_max[group] = engine->totals.pages_max[group] =
             scheduling.groups[group].page_count;
@@ -56,8 +58,11 @@ static enum status init_scheduler(struct engine *engine, const struct engine_opt
 static enum status init_sampling(struct engine *engine, const struct elementwise_kernels *kernels,
                                  struct error *error) {
     size_t sequences = (size_t)engine->scheduler.options.max_sequences;
+    size_t rows = sequences;
+    if (engine->scheduler.options.speculate)
+        rows += (size_t)lookup_guess_rows_max((int)sequences);
     engine->sampled = calloc(sequences, sizeof *engine->sampled);
-    engine->outcomes = calloc(sequences, sizeof *engine->outcomes);
+    engine->outcomes = calloc(rows, sizeof *engine->outcomes);
     engine->events = calloc(2 * sequences, sizeof *engine->events);
     engine->samplers = calloc((size_t)thread_pool_count(engine->pool), sizeof *engine->samplers);
     if (!engine->sampled || !engine->outcomes || !engine->events || !engine->samplers)
@@ -122,29 +127,39 @@ enum status engine_submit(struct engine *engine, const struct engine_request *re
     return STATUS_OK;
 }
 
-static void sample_row(void *context, int task, int worker) {
+/* The rows of a run in order, up to the first guess that is not what its row before it says: each
+ * row's history is what the sequence would have by then without guesses. */
+static void sample_run(void *context, int task, int worker) {
     struct engine *engine = context;
-    const struct sequence *sequence = engine->sampled[task];
-    struct scheduler_outcome *outcome = &engine->outcomes[task];
-    struct sampler_row row = {
-        .logits = engine->logits + (size_t)task * (size_t)engine->model->vocab_count,
-        .history = sequence->tokens,
-        .history_count = sequence->prompt_count + sequence->output_count,
-        .sampling = &sequence->sampling,
-        .key = sequence->key,
-    };
-    outcome->finite = sampler_pick(&engine->samplers[worker], &row, &outcome->token);
+    const struct scheduler_run *work = engine->sampled[task];
+    const struct sequence *sequence = work->sequence;
+    int known = sequence->prompt_count + sequence->output_count;
+    size_t vocab = (size_t)engine->model->vocab_count;
+    for (int i = 0; i <= work->guess_count; i++) {
+        struct scheduler_outcome *outcome = &engine->outcomes[work->sample + i];
+        struct sampler_row row = {
+            .logits = engine->logits + (size_t)(work->sample + i) * vocab,
+            .history = sequence->tokens,
+            .history_count = known + i,
+            .sampling = &sequence->sampling,
+            .key = sequence->key,
+        };
+        outcome->finite = sampler_pick(&engine->samplers[worker], &row, &outcome->token);
+        if (!outcome->finite || (i < work->guess_count && outcome->token != row.history[known + i]))
+            return;
+    }
 }
 
 static void sample(struct engine *engine, const struct step_plan *plan) {
+    int run_count = 0;
     for (int i = 0; i < plan->run_count; i++) {
         const struct scheduler_run *work = &engine->scheduler.work[i];
         if (work->sample >= 0)
-            engine->sampled[work->sample] = work->sequence;
+            engine->sampled[run_count++] = work;
     }
     engine->logits = engine->backend->ops->logits_view(engine->backend);
-    if (plan->sample_count > 0)
-        thread_pool_run(engine->pool, plan->sample_count, sample_row, engine);
+    if (run_count > 0)
+        thread_pool_run(engine->pool, run_count, sample_run, engine);
 }
 
 static void add_event(struct engine *engine, enum engine_event_kind kind,
@@ -157,23 +172,25 @@ static void add_event(struct engine *engine, enum engine_event_kind kind,
     };
 }
 
-/* After the commit: what became of each sampled row. */
+/* After the commit: what became of each sampled run. None of its tokens may stand: then the
+ * sequence goes on without its guesses. */
 static void add_results(struct engine *engine, const struct step_plan *plan, int64_t now_ns) {
     for (int i = 0; i < plan->run_count; i++) {
         const struct scheduler_run *work = &engine->scheduler.work[i];
-        if (work->sample < 0)
+        struct sequence *sequence = work->sequence;
+        struct sequence_stats *stats = &sequence->stats;
+        if (work->sample >= 0 && work->token_count == 0 && sequence->state == SEQUENCE_OVER)
+            add_event(engine, ENGINE_NOT_A_NUMBER, sequence);
+        if (work->token_count == 0)
             continue;
-        const struct scheduler_outcome *outcome = &engine->outcomes[work->sample];
-        struct sequence_stats *stats = &work->sequence->stats;
-        if (!outcome->finite) {
-            add_event(engine, ENGINE_NOT_A_NUMBER, work->sequence);
-            continue;
-        }
         if (stats->first_token_ns == 0)
             stats->first_token_ns = now_ns;
         stats->last_token_ns = now_ns;
-        add_event(engine, ENGINE_TOKEN, work->sequence);
-        engine->events[engine->event_count - 1].token = outcome->token;
+        add_event(engine, ENGINE_TOKENS, sequence);
+        struct engine_event *event = &engine->events[engine->event_count - 1];
+        event->token_count = work->token_count;
+        event->tokens =
+            sequence->tokens + sequence->prompt_count + sequence->output_count - work->token_count;
     }
 }
 
@@ -188,10 +205,18 @@ static void note_beginnings(struct engine *engine, const struct step_plan *plan,
     }
 }
 
-static int count_prefill_rows(const struct engine *engine, const struct step_plan *plan) {
+/* Prompt rows, and what came of the others; returns the prompt rows. */
+static int count_rows(struct engine *engine, const struct step_plan *plan) {
+    struct engine_totals *totals = &engine->totals;
     int rows = 0;
-    for (int i = 0; i < plan->run_count; i++)
-        rows += engine->scheduler.work[i].prefill ? plan->runs[i].row_count : 0;
+    for (int i = 0; i < plan->run_count; i++) {
+        const struct scheduler_run *work = &engine->scheduler.work[i];
+        if (work->prefill)
+            rows += plan->runs[i].row_count;
+        else
+            totals->decode_tokens += work->token_count;
+    }
+    totals->prefill_tokens += rows;
     return rows;
 }
 
@@ -199,19 +224,16 @@ static int count_prefill_rows(const struct engine *engine, const struct step_pla
 static void add_totals(struct engine *engine, const struct step_plan *plan,
                        const int64_t stamps[4]) {
     struct engine_totals *totals = &engine->totals;
-    const struct scheduler_options *options = &engine->scheduler.options;
-    int prefill_rows = count_prefill_rows(engine, plan);
+    int prefill_rows = count_rows(engine, plan);
     int64_t step_ns = stamps[3] - stamps[0];
     int64_t prefill_ns = (int64_t)((double)step_ns * prefill_rows / plan->row_count);
     totals->steps++;
-    totals->prefill_tokens += prefill_rows;
-    totals->decode_tokens += plan->row_count - prefill_rows;
     totals->prefill_rows_ns += prefill_ns;
     totals->decode_rows_ns += step_ns - prefill_ns;
     totals->planning_ns += stamps[1] - stamps[0];
     totals->backend_ns += stamps[2] - stamps[1];
     totals->sampling_ns += stamps[3] - stamps[2];
-    engine->fill_sum += (double)plan->row_count / (options->batch_tokens + options->max_sequences);
+    engine->fill_sum += (double)plan->row_count / engine->scheduler.row_count_max;
 }
 
 static enum status compute(struct engine *engine, const struct step_plan *plan, int64_t start_ns,

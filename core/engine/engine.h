@@ -31,6 +31,7 @@ struct engine_options {
     enum kv_type kv_type;
     uint64_t kv_bytes; /* budget for pages of all groups */
     bool prefix_cache;
+    bool speculate; /* guess what sequences quote and compute it ahead: faster, the same tokens */
     const struct elementwise_kernels *kernels; /* for sampling; what only plans needs none */
 };
 
@@ -55,12 +56,14 @@ struct sequence_stats {
     int recomputed_tokens; /* 0: nothing is preempted */
     int chunks;            /* steps that computed prompt tokens */
     int preemptions;       /* 0 */
+    int guessed_tokens;    /* rows computed for guesses of what comes next */
+    int accepted_tokens;   /* ... that were right: each saved the sequence a step */
 };
 
 struct sequence; /* engine-owned handle */
 
 enum engine_event_kind {
-    ENGINE_TOKEN,        /* a token was sampled; the sequence stops by itself after max_tokens */
+    ENGINE_TOKENS,       /* tokens were sampled; the sequence stops by itself after max_tokens */
     ENGINE_NOT_A_NUMBER, /* logits were not finite: the sequence is over */
     ENGINE_NEVER_FITS,   /* more KV pages than the whole pool: refused at admission, over */
 };
@@ -69,7 +72,8 @@ struct engine_event {
     enum engine_event_kind kind;
     struct sequence *sequence;
     void *user;
-    int32_t token;
+    const int32_t *tokens; /* valid until the sequence is released */
+    int token_count;       /* 1, and 1 more for each guess that was right */
     bool last; /* nothing more comes from this sequence: max_tokens reached, or one of the other
                   kinds */
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/engine/admission.h"
+#include "core/engine/speculation.h"
 
 void scheduler_list_append(struct sequence_list *list, struct sequence *sequence) {
     sequence->next = NULL;
@@ -66,14 +67,15 @@ static enum status init_pools(struct scheduler *scheduler, struct error *error) 
 static enum status init_arrays(struct scheduler *scheduler, struct error *error) {
     const struct scheduler_options *options = &scheduler->options;
     size_t sequences = (size_t)options->max_sequences;
-    size_t rows = (size_t)options->batch_tokens + sequences;
+    size_t guesses = options->speculate ? (size_t)lookup_guess_rows_max(options->max_sequences) : 0;
     size_t pages = (size_t)options->context / KV_PAGE_TOKENS + 1;
     scheduler->running = calloc(sequences, sizeof *scheduler->running);
     scheduler->refused = calloc(sequences, sizeof *scheduler->refused);
-    scheduler->tokens = calloc(rows, sizeof *scheduler->tokens);
+    scheduler->row_count_max = options->batch_tokens + options->max_sequences + (int)guesses;
+    scheduler->tokens = calloc((size_t)scheduler->row_count_max, sizeof *scheduler->tokens);
     scheduler->runs = calloc(sequences, sizeof *scheduler->runs);
     scheduler->work = calloc(sequences, sizeof *scheduler->work);
-    scheduler->sample_rows = calloc(sequences, sizeof *scheduler->sample_rows);
+    scheduler->sample_rows = calloc(sequences + guesses, sizeof *scheduler->sample_rows);
     scheduler->ends = calloc(sequences + 1, sizeof *scheduler->ends);
     scheduler->entries[0] = calloc(pages, sizeof(int32_t));
     scheduler->entries[1] = calloc(pages, sizeof(int32_t));
@@ -94,6 +96,8 @@ enum status scheduler_init(struct scheduler *scheduler, const struct scheduler_o
     enum status status = init_pools(scheduler, error);
     if (status == STATUS_OK)
         status = init_arrays(scheduler, error);
+    if (status == STATUS_OK)
+        status = speculation_init(scheduler, error);
     if (status != STATUS_OK)
         scheduler_deinit(scheduler);
     return status;
@@ -117,6 +121,7 @@ void scheduler_deinit(struct scheduler *scheduler) {
         free(scheduler->holders[group]);
     }
     prefix_index_deinit(&scheduler->index);
+    speculation_deinit(scheduler);
     free(scheduler->running);
     free(scheduler->refused);
     free(scheduler->tokens);
@@ -163,19 +168,30 @@ static void take_page(struct scheduler *scheduler, struct sequence *sequence, in
     }
 }
 
-/* Index in plan.sample_rows of the last of `count` rows from row_first; -1 when more of what the
- * sequence knows is to come. */
-static int plan_sample(struct scheduler *scheduler, const struct sequence *sequence, int row_first,
-                       int count) {
+/* Sample the rows of a run from the last known token on; returns the first one's index in
+ * plan.sample_rows, -1 when more of what the sequence knows is to come. */
+static int plan_sample(struct scheduler *scheduler, const struct sequence *sequence, int count) {
     struct step_plan *plan = &scheduler->plan;
-    if (sequence->computed + count < sequence->prompt_count + sequence->output_count)
-        return -1;
-    scheduler->sample_rows[plan->sample_count] = row_first + count - 1;
-    return plan->sample_count++;
+    int first = plan->sample_count;
+    int known = sequence->prompt_count + sequence->output_count - sequence->computed;
+    for (int i = known - 1; i < count; i++)
+        scheduler->sample_rows[plan->sample_count++] = plan->row_count + i;
+    return known <= count ? first : -1;
 }
 
-/* The next `count` positions of a sequence, as the next run of the plan. */
-static void plan_run(struct scheduler *scheduler, struct sequence *sequence, int count) {
+/* Zeroed behind the run, unless the run's own write has not reached so far. */
+static int stale_behind(struct sequence *sequence, int end) {
+    int stale = sequence->written - end;
+    if (stale > 0)
+        return stale;
+    sequence->written = end;
+    return 0;
+}
+
+/* The next `count` positions of a sequence, as the next run of the plan; the last `guess_count` of
+ * them are guesses. */
+static void plan_run(struct scheduler *scheduler, struct sequence *sequence, int count,
+                     int guess_count) {
     struct step_plan *plan = &scheduler->plan;
     struct step_run *run = &scheduler->runs[plan->run_count];
     struct scheduler_run *work = &scheduler->work[plan->run_count];
@@ -185,6 +201,7 @@ static void plan_run(struct scheduler *scheduler, struct sequence *sequence, int
         .row_first = plan->row_count,
         .row_count = count,
         .position_first = sequence->computed,
+        .stale_count = stale_behind(sequence, sequence->computed + count),
     };
     for (int group = 0; group < scheduler->options.group_count; group++) {
         while (sequence->groups[group].end < page_end)
@@ -193,19 +210,33 @@ static void plan_run(struct scheduler *scheduler, struct sequence *sequence, int
     }
     memcpy(scheduler->tokens + plan->row_count, sequence->tokens + sequence->computed,
            (size_t)count * sizeof(int32_t));
-    work->sequence = sequence;
-    work->sample = plan_sample(scheduler, sequence, plan->row_count, count);
-    work->prefill = sequence_prefill_left(sequence) > 0;
+    *work = (struct scheduler_run){
+        .sequence = sequence,
+        .sample = plan_sample(scheduler, sequence, count),
+        .prefill = sequence_prefill_left(sequence) > 0,
+        .guess_count = guess_count,
+    };
     plan->row_count += count;
     plan->run_count++;
+}
+
+/* The room is shared out evenly; what one sequence leaves the later ones may use. */
+static void plan_decoding(struct scheduler *scheduler) {
+    int decoding, room = speculation_room(scheduler, &decoding);
+    for (int i = 0; i < scheduler->running_count; i++) {
+        struct sequence *sequence = scheduler->running[i];
+        if (sequence_prefill_left(sequence) > 0)
+            continue;
+        int guesses = speculation_guess(scheduler, sequence, room / decoding--);
+        plan_run(scheduler, sequence, 1 + guesses, guesses);
+        room -= guesses;
+    }
 }
 
 const struct step_plan *scheduler_plan(struct scheduler *scheduler) {
     admission_run(scheduler);
     scheduler->plan.row_count = scheduler->plan.run_count = scheduler->plan.sample_count = 0;
-    for (int i = 0; i < scheduler->running_count; i++)
-        if (sequence_prefill_left(scheduler->running[i]) == 0)
-            plan_run(scheduler, scheduler->running[i], 1);
+    plan_decoding(scheduler);
     int budget = scheduler->options.batch_tokens;
     for (int i = 0; i < scheduler->running_count && budget > 0; i++) {
         struct sequence *sequence = scheduler->running[i];
@@ -217,7 +248,7 @@ const struct step_plan *scheduler_plan(struct scheduler *scheduler) {
             count = chunk_max;
         if (count > budget)
             count = budget;
-        plan_run(scheduler, sequence, count);
+        plan_run(scheduler, sequence, count, 0);
         budget -= count;
     }
     return &scheduler->plan;
@@ -282,7 +313,8 @@ static void slide_windows(struct scheduler *scheduler, struct sequence *sequence
             drop_pages(scheduler, sequence, group, first);
         if (sequence_prefill_left(sequence) > 0)
             continue;
-        int64_t needed = sequence_window_pages(sequence, window, 1);
+        int64_t needed =
+            sequence_window_pages(sequence, window, speculation_run_max(scheduler, sequence));
         if (needed < pages->reserved) {
             scheduler->reserved[group] -= pages->reserved - needed;
             pages->reserved = needed;
@@ -302,6 +334,7 @@ static void leave_running(struct scheduler *scheduler, const struct sequence *se
 
 static void end_running(struct scheduler *scheduler, struct sequence *sequence) {
     leave_running(scheduler, sequence);
+    speculation_end(scheduler, sequence);
     for (int group = 0; group < scheduler->options.group_count; group++) {
         drop_pages(scheduler, sequence, group, sequence->groups[group].end);
         scheduler->reserved[group] -= sequence->groups[group].reserved;
@@ -312,22 +345,21 @@ static void end_running(struct scheduler *scheduler, struct sequence *sequence) 
     scheduler->changed = true;
 }
 
-static void commit_run(struct scheduler *scheduler, const struct scheduler_run *work, int count,
-                       const struct scheduler_outcome *outcome) {
+static void commit_run(struct scheduler *scheduler, struct scheduler_run *work, int count,
+                       const struct scheduler_outcome *outcomes) {
     struct sequence *sequence = work->sequence;
     sequence->computed += count;
+    sequence->written = sequence->computed;
     if (work->prefill) {
         sequence->stats.computed_tokens += count;
         sequence->stats.chunks++;
     }
-    if (outcome && !outcome->finite) {
+    if (outcomes && !speculation_take(scheduler, work, outcomes)) {
         end_running(scheduler, sequence);
         return;
     }
     publish(scheduler, sequence);
     slide_windows(scheduler, sequence);
-    if (outcome)
-        sequence->tokens[sequence->prompt_count + sequence->output_count++] = outcome->token;
     bool prefilled = sequence_prefill_left(sequence) == 0;
     if (work->prefill && prefilled) /* nothing comes from it any more that one would wait for */
         scheduler->changed = true;
@@ -337,7 +369,7 @@ static void commit_run(struct scheduler *scheduler, const struct scheduler_run *
 
 void scheduler_commit(struct scheduler *scheduler, const struct scheduler_outcome *outcomes) {
     for (int i = 0; i < scheduler->plan.run_count; i++) {
-        const struct scheduler_run *work = &scheduler->work[i];
+        struct scheduler_run *work = &scheduler->work[i];
         bool sampled = work->sample >= 0;
         assert(!sampled || outcomes);
         commit_run(scheduler, work, scheduler->runs[i].row_count,

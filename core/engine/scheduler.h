@@ -3,8 +3,10 @@
  * (simulate.h).
  *
  * A step holds one row of every decoding sequence and up to batch_tokens prompt rows, given to the
- * running sequences in order of submission. Admission is by reservation (admission.h), so a running
- * sequence is never left out of a step, stalled or preempted.
+ * running sequences in order of submission. A step of few rows may also hold guesses of what
+ * decoding sequences say next (lookup.h); a commit keeps those that the sampler agrees with.
+ * Admission is by reservation (admission.h), so a running sequence is never left out of a step,
+ * stalled or preempted.
  *
  * One cycle: scheduler_plan, compute, scheduler_commit. A plan that was not committed (the device
  * failed) may be planned again: it has taken pages its sequences had reserved and changed nothing
@@ -26,6 +28,7 @@ struct scheduler_options {
     int max_sequences; /* running at once, ≥ 1 */
     int context;       /* prompt + output of a sequence, ≥ 2 */
     bool prefix_cache;
+    bool speculate;
     int group_count;
     struct scheduler_group {
         int window; /* 0: global */
@@ -36,11 +39,15 @@ struct scheduler_options {
 /* What a run of the plan is for; parallel to plan.runs. */
 struct scheduler_run {
     struct sequence *sequence;
-    int sample; /* index of its sampled row in plan.sample_rows, -1: none */
+    int sample; /* index of its first sampled row in plan.sample_rows, -1: none */
     bool prefill;
+    int guess_count; /* its last rows: guesses, sampled too; they lie behind the sequence's tokens
+                      */
+    int token_count; /* output tokens that the commit made of it */
 };
 
-/* What sampling made of a sampled row; parallel to plan.sample_rows. */
+/* What sampling made of a sampled row; parallel to plan.sample_rows. Rows behind a guess that was
+ * wrong, or behind a row that is not finite, are not looked at. */
 struct scheduler_outcome {
     int32_t token;
     bool finite; /* false: the logits had a NaN or +infinity, the sequence is over */
@@ -66,11 +73,16 @@ struct scheduler {
     bool changed; /* since admission last looked: a new sequence, pages published or given back, a
                      prompt or a sequence finished */
 
+    struct lookup *lookups;      /* [max_sequences], or NULL: nobody guesses */
+    struct lookup *lookups_free; /* list of those that no sequence has */
+    int32_t *lookup_places;      /* theirs; touched as sequences come to need them */
+
     struct step_plan plan;
-    int32_t *tokens;            /* [batch_tokens + max_sequences] */
+    int row_count_max;          /* batch_tokens + max_sequences + guesses */
+    int32_t *tokens;            /* [row_count_max] */
     struct step_run *runs;      /* [max_sequences] */
     struct scheduler_run *work; /* [max_sequences] */
-    int32_t *sample_rows;       /* [max_sequences] */
+    int32_t *sample_rows;       /* [max_sequences + guesses] */
     struct sequence **refused;  /* [max_sequences]: never fit, found by the last plan */
     int refused_count;
 

@@ -18,8 +18,8 @@ static const char *check_held(const struct scheduler *scheduler, const struct se
                               int group) {
     const struct sequence_pages *pages = &sequence->groups[group];
     int window = scheduler->options.groups[group].window;
-    if ((int64_t)pages->end * KV_PAGE_TOKENS < sequence->computed)
-        return "a sequence holds fewer pages than it has computed";
+    if ((int64_t)pages->end * KV_PAGE_TOKENS < sequence->written)
+        return "a sequence holds fewer pages than it has written";
     if (pages->first > sequence_window_first(sequence->computed, window))
         return "a page inside the window was given back";
     if (window == 0 && pages->end + pages->reserved != sequence->page_count_max)
@@ -38,6 +38,10 @@ static const char *check_running(const struct scheduler *scheduler,
         return "a sequence has computed more than it has tokens";
     if (sequence->output_count > 0 && sequence->computed != known - 1)
         return "a decoding sequence is not exactly one token ahead";
+    if (sequence->written < sequence->computed)
+        return "a sequence has computed more than it has written";
+    if (sequence->lookup && (sequence->guesses_no_more || sequence->output_count == 0))
+        return "a sequence keeps an index of guesses that it does not make";
     if (sequence->published > sequence->full_count ||
         sequence->published * KV_PAGE_TOKENS > sequence->computed)
         return "a sequence has published a page that is not full";
@@ -125,6 +129,21 @@ static const char *check_group(struct scheduler *scheduler, int group) {
     return broken ? broken : check_reserved(scheduler, group);
 }
 
+/* Each index of guesses is one running sequence's, or free. */
+static const char *check_lookups(const struct scheduler *scheduler) {
+    int count = 0, max = scheduler->options.speculate ? scheduler->options.max_sequences : 0;
+    for (const struct lookup *l = scheduler->lookups_free; l && count <= max; l = l->next)
+        count++;
+    for (int i = 0; i < scheduler->running_count; i++) {
+        const struct lookup *lookup = scheduler->running[i]->lookup;
+        count += lookup != NULL;
+        for (int j = 0; j < i && lookup; j++)
+            if (scheduler->running[j]->lookup == lookup)
+                return "two sequences have the same index of guesses";
+    }
+    return count == max ? NULL : "an index of guesses is lost";
+}
+
 const char *scheduler_check(struct scheduler *scheduler) {
     const char *broken = prefix_index_check(&scheduler->index);
     if (!broken)
@@ -133,6 +152,8 @@ const char *scheduler_check(struct scheduler *scheduler) {
         broken = check_list(scheduler, &scheduler->over, SEQUENCE_OVER);
     if (scheduler->running_count > scheduler->options.max_sequences)
         broken = "more sequences run than may";
+    if (!broken)
+        broken = check_lookups(scheduler);
     for (int i = 0; i < scheduler->running_count && !broken; i++)
         broken = check_running(scheduler, scheduler->running[i]);
     for (int group = 0; group < scheduler->options.group_count && !broken; group++)

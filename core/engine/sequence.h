@@ -5,7 +5,7 @@
  *
  * Positions [0, computed) have their keys and values in pages. A sequence whose prompt is computed
  * has exactly one token more than it has positions: the one sampled last, which its next step
- * computes. */
+ * computes, with guesses of what follows it (lookup.h) when they are wanted. */
 #ifndef CORE_ENGINE_SEQUENCE_H
 #define CORE_ENGINE_SEQUENCE_H
 
@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "core/engine/engine.h"
+#include "core/engine/lookup.h"
 
 enum sequence_state {
     SEQUENCE_WAITING, /* holds and reserves nothing */
@@ -31,11 +32,16 @@ struct sequence {
     enum sequence_state state;
     int64_t order; /* of submission: the order of admission and of prefill */
 
-    int32_t *tokens; /* [prompt_count + max_tokens]: prompt, then output */
+    int32_t *tokens; /* [prompt_count + max_tokens]: prompt, output, guesses of a planned step */
     int prompt_count;
     int max_tokens;
     int output_count;
     int computed;
+    int written; /* positions [computed, written) are of guesses that were wrong, or of a step that
+                    is planned: pages may hold something there */
+
+    struct lookup *lookup; /* while it decodes and guesses, else NULL */
+    bool guesses_no_more;
 
     int page_count_max; /* pages of a group that holds every position */
     struct sequence_pages groups[MODEL_KV_GROUPS_MAX];

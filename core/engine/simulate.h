@@ -1,6 +1,7 @@
 /* A dry run of the queue for `sheaf plan`: the engine's own scheduler, with the engine's own page
  * budget, on a modelled clock. Steps, prefix hits, refusals and pages are what a real run would
- * have (up to where sequences really end); seconds are as good as the cost model, which is a floor:
+ * have (up to where sequences really end, and without guesses: what they would hit is not known);
+ * seconds are as good as the cost model, which is a floor:
  * each part of a step takes the larger of its arithmetic and its memory traffic, parts add up. */
 #ifndef CORE_ENGINE_SIMULATE_H
 #define CORE_ENGINE_SIMULATE_H

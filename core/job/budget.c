@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/engine/lookup.h"
 #include "core/weights/gguf.h"
 
 static const uint64_t UNLIMITED = UINT64_MAX;
@@ -131,10 +132,12 @@ const char *budget_kv_name(enum kv_type type) {
 
 static struct backend_limits limits_of(const struct settings *settings, const struct model *model,
                                        int context) {
+    int sequences = (int)settings->max_sequences;
+    int guesses = settings->speculate == SPECULATE_OFF ? 0 : lookup_guess_rows_max(sequences);
     struct backend_limits limits = {
-        .row_count_max = (int)(settings->batch_tokens + settings->max_sequences),
-        .run_count_max = (int)(2 * settings->max_sequences),
-        .sample_count_max = (int)settings->max_sequences,
+        .row_count_max = (int)settings->batch_tokens + sequences + guesses,
+        .run_count_max = 2 * sequences,
+        .sample_count_max = sequences + guesses,
         .context_max = context,
         .kv_type = budget_kv_type(settings),
     };
@@ -172,6 +175,8 @@ enum status budget_plan(const struct settings *settings, const struct model *mod
                               .program_bytes = program_bytes_now(model)};
     struct backend_limits limits = limits_of(settings, model, context);
     budget->memory = backend->ops->memory(backend, model, &limits);
+    if (settings->speculate != SPECULATE_OFF)
+        budget->memory.scratch += lookup_bytes((int)settings->max_sequences, context);
     uint64_t fixed = budget_fixed_bytes(budget);
     uint64_t left = budget->available_bytes > fixed ? budget->available_bytes - fixed : 0;
     uint64_t one = kv_bytes_of_sequence(model, budget, context, (int)settings->batch_tokens);

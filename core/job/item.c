@@ -54,6 +54,9 @@ static void fill_tokens(const struct item *item, struct row *row) {
     row->recomputed_tokens = item->stats.recomputed_tokens;
     row->chunks = item->stats.chunks;
     row->preemptions = item->stats.preemptions;
+    row->speculates = item->settings.speculate != SPECULATE_OFF;
+    row->guessed_tokens = item->stats.guessed_tokens;
+    row->accepted_tokens = item->stats.accepted_tokens;
 }
 
 static void fill_timing(const struct item *item, struct row *row) {

@@ -37,6 +37,7 @@ struct item {
     struct decode_stream stream;
     struct text output;
     int completion_tokens;
+    int unused_tokens; /* computed in the last step, behind the end of the output */
     const char *finish_reason;
     const char *stop_string;
     struct sequence_stats stats;

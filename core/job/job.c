@@ -30,6 +30,7 @@ struct job_run {
     struct item **active;       /* submitted: [active_count] */
     size_t active_count, active_capacity;
     double wait_ms;
+    long long unused_tokens; /* of all items */
     pthread_t reader_thread;
     bool reader_started, reader_joined, reader_abandoned;
     bool left_out; /* the user stopped and documents were not computed */
@@ -134,6 +135,8 @@ static void submit_window(struct job_run *run) {
 
 static void finish_item(struct job_run *run, struct item *item) {
     item->stats = *engine_stats(item->sequence);
+    item->stats.accepted_tokens -= item->unused_tokens;
+    run->unused_tokens += item->unused_tokens;
     engine_release(run->engine, item->sequence);
     item->sequence = NULL;
     forget_active(run, item);
@@ -157,11 +160,23 @@ static void fail_never_fits(struct job_run *run, struct item *item) {
     item_fail(item, "never_fits", message);
 }
 
+/* A step may bring tokens behind the document's last one: they are not used, and their guesses were
+ * for nothing. */
+static bool take_tokens(struct job_run *run, struct item *item, const struct engine_event *event) {
+    for (int i = 0; i < event->token_count; i++) {
+        bool last = event->last && i + 1 == event->token_count;
+        atomic_fetch_add(&run->job->progress->completion_tokens, 1);
+        item->unused_tokens = event->token_count - i - 1;
+        if (generation_take_token(item, run->job->tokenizer, event->tokens[i], last))
+            return true;
+    }
+    return false;
+}
+
 static void follow_event(struct job_run *run, const struct engine_event *event) {
     struct item *item = event->user;
-    if (event->kind == ENGINE_TOKEN) {
-        atomic_fetch_add(&run->job->progress->completion_tokens, 1);
-        if (generation_take_token(item, run->job->tokenizer, event->token, event->last))
+    if (event->kind == ENGINE_TOKENS) {
+        if (take_tokens(run, item, event))
             finish_item(run, item);
         return;
     }
@@ -245,6 +260,7 @@ static void fill_outcome(struct job_run *run, struct job_outcome *outcome) {
     summary->write_ms = run->writer.write_ms;
     summary->wait_ms = run->wait_ms;
     engine_read_totals(run->engine, &summary->engine);
+    summary->engine.decode_tokens -= run->unused_tokens;
     outcome->superseded |= reader->superseded;
     outcome->stopped_by_user = run->left_out || stop_level(run) != JOB_GO_ON;
     outcome->output_failed = atomic_load(&run->writer.failed) && !run->writer.output_closed;

@@ -81,9 +81,12 @@ static bool append_timing(struct text *out, const struct row_timing *timing) {
 static bool append_work(struct text *out, const struct row *row) {
     return text_append_format(out,
                               ",\"work\":{\"cached\":%lld,\"computed\":%lld,\"recomputed\":%lld,"
-                              "\"chunks\":%lld,\"preemptions\":%lld}",
+                              "\"chunks\":%lld,\"preemptions\":%lld",
                               row->cached_tokens, row->computed_tokens, row->recomputed_tokens,
-                              row->chunks, row->preemptions);
+                              row->chunks, row->preemptions) &&
+           (!row->speculates || text_append_format(out, ",\"guessed\":%lld,\"accepted\":%lld",
+                                                   row->guessed_tokens, row->accepted_tokens)) &&
+           text_append_char(out, '}');
 }
 
 static bool append_input(struct text *out, const json_t *input) {

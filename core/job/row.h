@@ -41,6 +41,8 @@ struct row {
     bool has_timing;
     struct row_timing timing;
     long long cached_tokens, computed_tokens, recomputed_tokens, chunks, preemptions;
+    bool speculates; /* then the row says how many rows guesses took, and how many were right */
+    long long guessed_tokens, accepted_tokens;
     const char *model, *numerics;
     char fingerprint[40];
     const json_t *input; /* unknown keys of the user's line, or NULL */

@@ -25,6 +25,8 @@ static const char *const matmul_choices[] = {"auto", "int8", NULL};
 static const char *const progress_choices[] = {"auto", "plain", "off", NULL};
 static const char *const device_choices[] = {"auto", "cpu", "reference", NULL};
 
+static const char *const speculate_choices[] = {"off", "lookup", NULL};
+
 static const char *const switch_choices[] = {"off", "on", NULL};
 
 static const double UNBOUNDED = 9e15;
@@ -109,6 +111,8 @@ static const struct option options[] = {
     INTEGER("max-sequences", 0, max_sequences, ENGINE, 1, 4096, "most documents computed at once"),
     CHOICE("prefix-cache", prefix_cache, ENGINE, switch_choices,
            "share the KV of equal beginnings"),
+    CHOICE("speculate", speculate, DOCUMENTS, speculate_choices,
+           "lookup: guess what a document repeats and compute it ahead; same text, sooner"),
     {"tile-cache", 0, OPTION_SIZE, AT(tile_cache), COMMAND_RUN | COMMAND_VERIFY, false, 0, 0, NULL,
      "SIZE", "disk space for weights kept ready for the next start: 20G (default); 0: none"},
     INTEGER("threads", 't', threads, COMMAND_ALL, 1, 1024, "default: cores this process may use"),

@@ -39,6 +39,7 @@ enum output_order { ORDER_COMPLETION, ORDER_INPUT };
 enum progress_mode { PROGRESS_AUTO, PROGRESS_PLAIN, PROGRESS_OFF };
 enum device { DEVICE_AUTO, DEVICE_CPU, DEVICE_REFERENCE };
 enum matmul_choice { MATMUL_AUTO, MATMUL_INT8 };
+enum speculate_choice { SPECULATE_OFF, SPECULATE_LOOKUP };
 enum kv_choice { KV_CHOICE_BF16, KV_CHOICE_INT8 };
 
 struct settings {
@@ -75,6 +76,7 @@ struct settings {
     struct memory_size kv_memory, weights_memory;
     long long batch_tokens, max_sequences;
     int prefix_cache; /* 0 off, 1 on */
+    int speculate;
     struct memory_size tile_cache;
     long long threads; /* 0: default */
     const char *isa;

@@ -99,6 +99,8 @@ void summary_add_row(struct summary *summary, const struct row *row) {
     summary->cached_tokens += row->cached_tokens;
     summary->computed_tokens += row->computed_tokens;
     summary->recomputed_tokens += row->recomputed_tokens;
+    summary->guessed_tokens += row->guessed_tokens;
+    summary->accepted_tokens += row->accepted_tokens;
     summary_work_add(&summary->work, row);
     note_timing(summary, row);
 }

@@ -59,7 +59,7 @@ struct summary {
     long long errors[ERROR_CODES_MAX];
     long long warnings[WARNING_COUNT];
     long long document_tokens, prompt_tokens, completion_tokens, cached_tokens, computed_tokens,
-        recomputed_tokens;
+        recomputed_tokens, guessed_tokens, accepted_tokens;
     double read_ms, tokenize_ms, write_ms, wait_ms; /* busy and waiting times of the threads */
     struct histogram parts[PART_COUNT];
     struct slow_document slowest[SLOWEST_MAX];

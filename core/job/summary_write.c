@@ -54,6 +54,9 @@ static bool append_rates(struct text *out, const struct summary *summary) {
                summary->completion_tokens) &&
            append_rate(out, "; prefill", engine->prefill_tokens, engine->prefill_rows_ns) &&
            append_rate(out, ", decode", engine->decode_tokens, engine->decode_rows_ns) &&
+           (summary->guessed_tokens == 0 ||
+            text_append_format(out, "; %lld of %lld guesses were right", summary->accepted_tokens,
+                               summary->guessed_tokens)) &&
            text_append_char(out, '\n');
 }
 
@@ -174,6 +177,8 @@ static json_t *token_object(const struct summary *summary) {
     set(tokens, "computed", json_integer(summary->computed_tokens));
     set(tokens, "recomputed", json_integer(summary->recomputed_tokens));
     set(tokens, "completion", json_integer(summary->completion_tokens));
+    set(tokens, "guessed", json_integer(summary->guessed_tokens));
+    set(tokens, "accepted", json_integer(summary->accepted_tokens));
     set(tokens, "prefill_per_second",
         number(per_second(engine->prefill_tokens, engine->prefill_rows_ns)));
     set(tokens, "decode_per_second",

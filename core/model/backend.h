@@ -52,7 +52,7 @@ struct backend_ops {
     void (*linear)(struct backend *backend, const struct linear *linear, enum activation from,
                    enum activation to);
     /* bias is in linear; here: q/k norm, rope, K and V rounded into pages. Pages are zeroed beyond
-     * the last written position. Reads and rewrites ACTIVATION_QKV. */
+     * the last written position, a run's stale ones included. Reads and rewrites ACTIVATION_QKV. */
     void (*kv_write)(struct backend *backend, const struct op_attention *op);
     void (*attention)(struct backend *backend, const struct op_attention *op); /* QKV → ATTENDED */
     void (*activation)(struct backend *backend, enum gate_kind gate); /* GATE_UP → GATED */

@@ -36,11 +36,14 @@ VARIANTS = {
     "64 tokens a step": ["--batch-tokens", "64"],
     "512 tokens a step": ["--batch-tokens", "512"],
     "no prefix cache": ["--prefix-cache", "off"],
+    "guesses": ["--speculate", "lookup"],
+    "guesses, few of all": ["--speculate", "lookup", "--max-sequences", "4", "--batch-tokens", "9",
+                            "--threads", "2"],
     "few of all": ["--max-sequences", "3", "--batch-tokens", "21", "--threads", "3"],
     "no cache, few of all": ["--max-sequences", "5", "--batch-tokens", "40",
                              "--prefix-cache", "off"],
 }
-SLOW_VARIANTS = ("one sequence", "3 threads", "16 tokens a step", "no cache, few of all")
+SLOW_VARIANTS = ("guesses", "one sequence", "3 threads", "16 tokens a step", "no cache, few of all")
 SKIPPED = 77
 WORDS = "the archive keeps what office forgets letter rent water box ledger page date river".split()
 

@@ -1,10 +1,12 @@
 /* Pages that remember. A cell holds the token, the position, and a hash of the whole history up to
  * it, read through the page table as a kernel would; so a wrong page, a page written twice, or one
  * given away while it was needed shows as a different token later, or at once as a fault.
- * fake_expect is the same function of the tokens alone. */
+ * fake_expect is the same function of the tokens alone. Behind the last row of a run its page must
+ * be blank: what wrong guesses left there would be a fault. */
 #ifndef TESTS_CORE_ENGINE_FAKE_DEVICE_H
 #define TESTS_CORE_ENGINE_FAKE_DEVICE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,7 @@ struct fake_device {
     int windows[MODEL_KV_GROUPS_MAX];
     int64_t page_count[MODEL_KV_GROUPS_MAX];
     struct fake_cell *cells[MODEL_KV_GROUPS_MAX]; /* [page_count][KV_PAGE_TOKENS] */
+    bool echo;   /* mostly, what a row sees is its own token: texts repeat themselves */
     long faults; /* a row saw a page that is missing or holds other positions */
 };
 
@@ -63,6 +66,17 @@ static inline int fake_first_seen(int position, int window) {
     return window == 0 || position < window ? 0 : position - window + 1;
 }
 
+/* Cells of the page that holds `position`, from it on: blanked, or checked to be blank. */
+static inline void fake_blank(struct fake_device *device, const struct step_run *run, int group,
+                              int position, int count) {
+    for (int slot = position % KV_PAGE_TOKENS; slot < KV_PAGE_TOKENS; slot++, position++, count--) {
+        struct fake_cell *cell = fake_at(device, run, group, position);
+        if (count > 0)
+            *cell = (struct fake_cell){0};
+        device->faults += cell->token != 0 || cell->position != 0 || cell->history != 0;
+    }
+}
+
 /* The rows' own cells, each on top of the history read from the cell before it. */
 static inline void fake_write(struct fake_device *device, const struct step_plan *plan,
                               const struct step_run *run) {
@@ -71,12 +85,22 @@ static inline void fake_write(struct fake_device *device, const struct step_plan
         int32_t token = plan->tokens[run->row_first + i];
         for (int group = 0; group < device->group_count; group++) {
             uint64_t before = 0;
+            if (position % KV_PAGE_TOKENS == 0)
+                fake_blank(device, run, group, position, KV_PAGE_TOKENS);
             if (position > 0)
                 before = fake_at(device, run, group, position - 1)->history;
             *fake_at(device, run, group, position) =
                 (struct fake_cell){token, position, fake_mix(before, (uint64_t)token)};
         }
     }
+    int end = run->position_first + run->row_count;
+    for (int group = 0; group < device->group_count && end % KV_PAGE_TOKENS > 0; group++)
+        fake_blank(device, run, group, end, run->stale_count);
+}
+
+/* Of all that a row sees: usually nothing but its own token in a device of echoes. */
+static inline uint64_t fake_seen(const struct fake_device *device, uint64_t value, int32_t token) {
+    return device->echo && value % 23 != 0 ? fake_mix(23, (uint64_t)token) : value;
 }
 
 /* What the row at `position` sees: everything in its windows. */
@@ -90,7 +114,7 @@ static inline uint64_t fake_attend(struct fake_device *device, const struct step
             device->faults += cell->position != seen;
             value = fake_mix(value, cell->history + (uint64_t)cell->token);
         }
-    return value;
+    return fake_seen(device, value, fake_at(device, run, 0, position)->token);
 }
 
 /* The same, from the tokens. */
@@ -106,7 +130,7 @@ static inline uint64_t fake_expect(const struct fake_device *device, const int32
                 value = fake_mix(value, history + (uint64_t)tokens[position]);
         }
     }
-    return value;
+    return fake_seen(device, value, tokens[count - 1]);
 }
 
 /* A whole step; values[i] is what sample row i saw. Every other row is checked for the pages it

@@ -15,7 +15,7 @@ struct rig {
     struct fake_device device;
     struct scheduler_outcome outcomes[256];
     int steps;
-    int64_t prefill_rows;
+    int64_t prefill_rows, guesses, accepted;
 };
 
 static inline void rig_open(struct rig *rig, struct scheduler_options options) {
@@ -53,18 +53,23 @@ static inline struct sequence *submit_alone(struct rig *rig, int seed, int count
 
 static inline void check_plan(const struct rig *rig, const struct step_plan *plan) {
     const struct scheduler_options *options = &rig->scheduler.options;
-    int rows = 0, prefill = 0;
+    int rows = 0, prefill = 0, guesses = 0;
     for (int i = 0; i < plan->run_count; i++) {
         const struct step_run *run = &plan->runs[i];
         cr_assert_eq(run->row_first, rows);
         cr_assert_gt(run->row_count, 0);
         rows += run->row_count;
-        if (rig->scheduler.work[i].prefill)
+        const struct scheduler_run *work = &rig->scheduler.work[i];
+        if (work->prefill)
             prefill += run->row_count;
         else
-            cr_assert_eq(run->row_count, 1);
+            cr_assert_eq(run->row_count, 1 + work->guess_count);
+        cr_assert_lt(work->sequence->output_count + work->guess_count, work->sequence->max_tokens);
+        cr_assert_leq(work->guess_count, options->speculate ? LOOKUP_GUESSES_MAX : 0);
+        guesses += work->guess_count;
     }
     cr_assert_eq(rows, plan->row_count);
+    cr_assert(guesses == 0 || rows <= LOOKUP_ROWS_MAX);
     cr_assert_leq(prefill, options->batch_tokens);
     cr_assert_leq(plan->run_count, options->max_sequences);
     for (int i = 1; i < plan->sample_count; i++)
@@ -92,6 +97,11 @@ static inline bool rig_step(struct rig *rig) {
     for (int i = 0; i < plan->sample_count; i++)
         rig->outcomes[i] = (struct scheduler_outcome){fake_token(values[i], VOCAB), true};
     scheduler_commit(&rig->scheduler, rig->outcomes);
+    for (int i = 0; i < plan->run_count; i++) {
+        const struct scheduler_run *work = &rig->scheduler.work[i];
+        rig->guesses += work->guess_count;
+        rig->accepted += work->token_count > 1 ? work->token_count - 1 : 0;
+    }
     const char *broken = scheduler_check(&rig->scheduler);
     cr_assert_null(broken, "%s", broken);
     cr_assert_eq(rig->device.faults, 0);

@@ -122,8 +122,9 @@ static void take_events(struct rig *rig, const struct engine_event *events, size
         cr_assert_not(job->over);
         job->over = events[i].last;
         job->end = events[i].kind;
-        if (events[i].kind == ENGINE_TOKEN)
-            job->output[job->output_count++] = events[i].token;
+        if (events[i].kind == ENGINE_TOKENS)
+            for (int t = 0; t < events[i].token_count; t++)
+                job->output[job->output_count++] = events[i].tokens[t];
     }
 }
 
@@ -160,7 +161,7 @@ static void make_jobs(struct job *jobs) {
 
 static void check_same(const struct job *jobs, const struct job *expected) {
     for (int i = 0; i < JOBS; i++) {
-        cr_assert(jobs[i].over && jobs[i].end == ENGINE_TOKEN);
+        cr_assert(jobs[i].over && jobs[i].end == ENGINE_TOKENS);
         cr_assert_eq(jobs[i].output_count, expected[i].output_count);
         cr_assert_arr_eq(jobs[i].output, expected[i].output, sizeof jobs[i].output, "job %d", i);
     }

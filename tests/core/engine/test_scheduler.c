@@ -405,8 +405,11 @@ Test(scheduler, check_names_what_is_broken) {
     cr_assert_str_eq(scheduler_check(&rig.scheduler),
                      "a sequence has not reserved exactly what it may still take");
     sequence->groups[0].reserved++;
-    sequence->computed = 65;
+    sequence->written = 65;
     cr_assert_str_eq(scheduler_check(&rig.scheduler),
-                     "a sequence holds fewer pages than it has computed");
+                     "a sequence holds fewer pages than it has written");
+    sequence->computed = 66;
+    cr_assert_str_eq(scheduler_check(&rig.scheduler),
+                     "a sequence has computed more than it has written");
     rig_close(&rig);
 }

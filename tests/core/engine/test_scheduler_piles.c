@@ -10,6 +10,7 @@ struct pile {
     uint64_t state;
     struct rig rig;
     int context;
+    bool speculate;
     struct sequence *live[64];
     int live_count;
     int submitted, finished;
@@ -22,6 +23,7 @@ static struct scheduler_options random_options(struct pile *pile) {
         .max_sequences = fake_between(state, 1, 12),
         .context = pile->context,
         .prefix_cache = fake_between(state, 0, 3) > 0,
+        .speculate = pile->speculate,
         .group_count = fake_between(state, 1, 3),
     };
     int shape = fake_between(state, 0, 3); /* 0: windows only */
@@ -60,9 +62,11 @@ static void release_random(struct pile *pile) {
     cr_assert_null(scheduler_check(&pile->rig.scheduler));
 }
 
-static int run_pile(uint64_t seed) {
-    struct pile pile = {.state = seed * 0x9e3779b97f4a7c15u + 1, .context = 700};
+static int run_pile(uint64_t seed, bool speculate, int64_t *accepted) {
+    struct pile pile = {
+        .state = seed * 0x9e3779b97f4a7c15u + 1, .context = 700, .speculate = speculate};
     rig_open(&pile.rig, random_options(&pile));
+    pile.rig.device.echo = speculate;
     bool busy = true;
     while (busy || pile.live_count > 0 || pile.submitted < 40) {
         if (pile.submitted < 40 && pile.live_count < 64 && fake_between(&pile.state, 0, 2) == 0)
@@ -76,12 +80,25 @@ static int run_pile(uint64_t seed) {
     }
     check_empty(&pile.rig);
     rig_close(&pile.rig);
+    *accepted += pile.rig.accepted;
     return pile.finished;
 }
 
 Test(scheduler_piles, random_piles_give_every_sequence_its_own_tokens) {
     int finished = 0;
+    int64_t accepted = 0;
     for (uint64_t seed = 1; seed <= 120; seed++)
-        finished += run_pile(seed);
+        finished += run_pile(seed, false, &accepted);
     cr_assert_gt(finished, 1500, "only %d sequences ran to their end", finished);
+    cr_assert_eq(accepted, 0);
+}
+
+/* Texts that repeat themselves, not always: guesses are right and wrong at all places of a page. */
+Test(scheduler_piles, random_piles_that_guess_give_the_same_tokens) {
+    int finished = 0;
+    int64_t accepted = 0;
+    for (uint64_t seed = 1; seed <= 120; seed++)
+        finished += run_pile(seed, true, &accepted);
+    cr_assert_gt(finished, 1500, "only %d sequences ran to their end", finished);
+    cr_assert_gt(accepted, 10000, "only %lld guesses were right", (long long)accepted);
 }

@@ -126,7 +126,8 @@ static const struct modifier modifiers[] = {
 
 static const struct modifier *find_modifier(struct view part) {
     for (size_t i = 0; i < PTX_COUNT(modifiers); i++)
-        if (view_is(part, modifiers[i].name))
+        if (part.length > 0 && part.bytes[0] == modifiers[i].name[0] &&
+            view_is(part, modifiers[i].name))
             return &modifiers[i];
     return NULL;
 }
@@ -155,6 +156,12 @@ static bool may_stand(struct view part, uint32_t optional) {
         return optional & PTX_MAY(TYPE);
     const struct modifier *modifier = find_modifier(part);
     return modifier && (optional >> modifier->field & 1);
+}
+
+/* Whether a key begins with the same part: most rows differ there, and modules have many lines. */
+static bool begins_alike(struct view first, const char *key) {
+    return strncmp(first.bytes, key, first.length) == 0 &&
+           (key[first.length] == '\0' || key[first.length] == '.');
 }
 
 /* `culprit` is the first part that the row cannot take, of the row that gets furthest. */
@@ -194,9 +201,12 @@ static enum status check_target(struct view text, uint32_t target, const struct 
 
 enum status ptx_opcodes_match(struct view text, uint32_t target, struct ptx_instruction *filled,
                               const struct ptx_opcode **row, struct error *error) {
-    struct view culprit = {text.bytes, text.length};
+    struct view culprit = {text.bytes, text.length}, rest = text;
+    const struct view first = next_part(&rest);
     for (size_t l = 0; l < PTX_COUNT(lists); l++) {
         for (size_t i = 0; i < lists[l]->count; i++) {
+            if (!begins_alike(first, lists[l]->rows[i].key))
+                continue;
             filled->type_count = 0;
             memset(filled->fields, 0, sizeof filled->fields);
             *row = &lists[l]->rows[i];

@@ -25,7 +25,8 @@ static const struct type_row rows[PTX_TYPE_COUNT] = {
 
 enum ptx_type ptx_types_find(struct view name) {
     for (int type = PTX_PRED; type < PTX_TYPE_COUNT; type++)
-        if (view_is(name, rows[type].name))
+        if (name.length > 0 && name.bytes[0] == rows[type].name[0] &&
+            view_is(name, rows[type].name))
             return (enum ptx_type)type;
     return PTX_NONE;
 }

@@ -103,6 +103,18 @@ void job_setup_fill(struct job *job, const struct runtime *runtime,
     job->log = (struct log *)(uintptr_t)&runtime->log;
 }
 
+static void fill_op_times(struct summary_facts *facts, const struct span_recorder *recorder) {
+    for (int kind = 0; recorder != NULL && kind < SITE_KIND_COUNT; kind++) {
+        double ms = span_kind_seconds(recorder, (enum op_site_kind)kind) * 1e3;
+        if (kind == SITE_ATTENTION)
+            facts->attention_ms += ms;
+        else if (op_site_is_matmul((enum op_site_kind)kind))
+            facts->matmul_ms += ms;
+        else
+            facts->other_ops_ms += ms;
+    }
+}
+
 void job_setup_facts(struct summary_facts *facts, const struct runtime *runtime) {
     facts->version = SHEAF_VERSION;
 #ifdef NDEBUG
@@ -118,6 +130,7 @@ void job_setup_facts(struct summary_facts *facts, const struct runtime *runtime)
     facts->model_sha256 = runtime->sha256;
     facts->threads = thread_pool_count(runtime->pool);
     facts->load_ms = runtime->load_ms;
+    fill_op_times(facts, runtime->recorder);
     facts->peak_rss_bytes = budget_peak_rss_bytes();
     facts->stated_bytes = runtime->budget.stated_bytes;
     facts->weight_bytes = runtime->budget.memory.weights;

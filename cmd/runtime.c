@@ -13,6 +13,7 @@
 #include "core/engine/backend_cpu.h"
 #include "core/engine/backend_reference.h"
 #include "core/job/input_text.h"
+#include "core/kernels/attention_block.h"
 #include "core/kernels/kernels.h"
 #include "core/model/model_tokenizer.h"
 
@@ -43,6 +44,7 @@ void runtime_close_engine(struct runtime *runtime) {
 
 void runtime_deinit(struct runtime *runtime) {
     runtime_close_engine(runtime);
+    span_recorder_destroy(runtime->recorder);
     thread_pool_destroy(runtime->pool);
     chat_template_destroy(runtime->chat);
     tokenizer_destroy(runtime->tokenizer);
@@ -278,6 +280,26 @@ enum status runtime_plan_memory(struct runtime *runtime, struct error *error) {
     return status;
 }
 
+/* Times of ops are kept in every run. */
+static enum status open_recorder(struct runtime *runtime, struct error *error) {
+    struct engine_totals totals;
+    engine_read_totals(runtime->engine, &totals);
+    const struct span_options options = {
+        .detail = runtime->profile,
+        .roofs = runtime->roofs,
+        .int8_matmul = runtime->settings->matmul_dtype == MATMUL_INT8,
+        .prefix_cache = runtime->settings->prefix_cache != 0,
+        .page_bytes = runtime->budget.memory.kv_page,
+        .page_count = totals.pages_max,
+        .block_positions =
+            attention_block_positions(runtime->model->head_count / runtime->model->kv_head_count),
+        .engine = runtime->engine,
+    };
+    TRY(span_recorder_create(runtime->model, runtime->pool, &options, &runtime->recorder, error));
+    runtime->spans.recorder = runtime->recorder;
+    return STATUS_OK;
+}
+
 enum status runtime_open_engine(struct runtime *runtime, uint64_t kv_bytes, struct error *error) {
     if (kv_bytes > 0)
         budget_narrow(&runtime->budget, kv_bytes);
@@ -285,8 +307,10 @@ enum status runtime_open_engine(struct runtime *runtime, uint64_t kv_bytes, stru
     int64_t started_ns = clock_now_ns();
     TRY(runtime->backend->ops->prepare(runtime->backend, runtime->model, error));
     struct engine_options options = runtime_engine_options(runtime);
-    TRY(engine_create(runtime->model, runtime->backend, runtime->pool, &options, &runtime->engine,
-                      error));
+    span_backend_init(&runtime->spans, runtime->backend);
+    TRY(engine_create(runtime->model, &runtime->spans.base, runtime->pool, &options,
+                      &runtime->engine, error));
+    TRY(open_recorder(runtime, error));
     runtime->load_ms += clock_ms_between(started_ns, clock_now_ns());
     return STATUS_OK;
 }

@@ -14,6 +14,7 @@
 #include "core/job/prompt.h"
 #include "core/job/settings.h"
 #include "core/model/model.h"
+#include "core/profile/span_backend.h"
 #include "tokenizer/tokenizer.h"
 
 struct runtime {
@@ -30,7 +31,11 @@ struct runtime {
     struct cpu_features features;
     struct thread_pool *pool;
     struct backend *backend;
+    struct span_backend spans; /* around the backend: what the engine computes with */
     struct engine *engine;
+    struct span_recorder *recorder;
+    bool profile; /* record in detail, against: */
+    struct classify_roofs roofs;
     const atomic_int *stop; /* of the user's; NULL: signals just end the process */
     char numerics[64];
     int context; /* positions of a sequence */

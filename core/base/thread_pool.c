@@ -49,6 +49,8 @@ struct thread_pool {
     void *context;
     int task_count;
     int thread_count;
+    struct thread_pool_slot *slots; /* [thread_count] of this section; NULL: it is not recorded */
+    struct thread_pool_meter *meter;
     int64_t spin_ns;
     struct worker *workers; /* [thread_count - 1], worker 1 first */
     void (*_Atomic before_sleep)(void);
@@ -108,11 +110,20 @@ static int claim_task(struct thread_pool *pool) {
     return -1;
 }
 
-/* Runs what there is to claim; returns the number of tasks done, for `finish_tasks`. */
+/* Runs what there is to claim; returns the number of tasks done, for `finish_tasks`. The section's
+ * slots, like all that belongs to it, are read and written under a claim only. */
 static int run_tasks(struct thread_pool *pool, int worker_index) {
     int done = 0;
-    for (int task; (task = claim_task(pool)) >= 0; done++)
+    struct thread_pool_slot *slot = NULL;
+    for (int task; (task = claim_task(pool)) >= 0; done++) {
+        if (done == 0 && pool->slots != NULL) {
+            slot = &pool->slots[worker_index];
+            slot->start_ns = clock_now_ns();
+        }
         pool->function(pool->context, task, worker_index);
+    }
+    if (slot != NULL)
+        slot->end_ns = clock_now_ns();
     return done;
 }
 
@@ -253,6 +264,20 @@ int thread_pool_count(const struct thread_pool *pool) {
     return pool->thread_count;
 }
 
+/* The meter's next section, or NULL when it takes no more. */
+static struct thread_pool_slot *begin_recording(struct thread_pool *pool) {
+    struct thread_pool_meter *meter = pool->meter;
+    pool->slots = NULL;
+    if (meter == NULL || meter->count == meter->capacity)
+        return NULL;
+    size_t threads = (size_t)pool->thread_count;
+    pool->slots = meter->slots + (size_t)meter->count * threads;
+    memset(pool->slots, 0, threads * sizeof *pool->slots);
+    struct thread_pool_slot *section = &meter->sections[meter->count++];
+    section->start_ns = clock_now_ns();
+    return section;
+}
+
 void thread_pool_run(struct thread_pool *pool, int task_count,
                      void (*function)(void *context, int task_index, int worker_index),
                      void *context) {
@@ -261,6 +286,7 @@ void thread_pool_run(struct thread_pool *pool, int task_count,
             function(context, task, 0);
         return;
     }
+    struct thread_pool_slot *section = begin_recording(pool);
     pool->function = function;
     pool->context = context;
     pool->task_count = task_count;
@@ -269,6 +295,12 @@ void thread_pool_run(struct thread_pool *pool, int task_count,
     announce_section(pool, task_count - 1);
     finish_tasks(pool, run_tasks(pool, 0));
     wait_for_finish(pool);
+    if (section != NULL)
+        section->end_ns = clock_now_ns();
+}
+
+void thread_pool_measure(struct thread_pool *pool, struct thread_pool_meter *meter) {
+    pool->meter = meter;
 }
 
 void thread_pool_before_sleep(struct thread_pool *pool, void (*function)(void)) {

@@ -8,6 +8,7 @@
 #define CORE_BASE_THREAD_POOL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/base/error.h"
 
@@ -31,6 +32,20 @@ void thread_pool_run(struct thread_pool *pool, int task_count,
 /* From now on a thread of the pool, the caller too, calls `function` before it sleeps for want of
  * work; NULL: no more. Not while a section runs. */
 void thread_pool_before_sleep(struct thread_pool *pool, void (*function)(void));
+
+/* When each worker worked in the sections since `count` was last set to 0; clocks of clock_now_ns.
+ * Sections beyond `capacity`, and those the caller does alone, are not recorded. */
+struct thread_pool_slot {
+    int64_t start_ns, end_ns; /* both 0: it came too late to find a task */
+};
+struct thread_pool_meter {
+    int capacity, count;
+    struct thread_pool_slot *sections; /* [capacity]: from announcing to the last task's end */
+    struct thread_pool_slot *slots;    /* [capacity][thread_pool_count] */
+};
+
+/* Sections are recorded in `meter` from now on; NULL: no more. Not while a section runs. */
+void thread_pool_measure(struct thread_pool *pool, struct thread_pool_meter *meter);
 
 /* Flush denormals to zero in the calling thread. */
 void thread_pool_set_float_mode(void);

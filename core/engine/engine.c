@@ -317,3 +317,18 @@ void engine_read_totals(const struct engine *engine, struct engine_totals *total
         totals->pages_touched[group] = engine->scheduler.pools[group].fresh;
     }
 }
+
+void engine_read_pages(const struct engine *engine, struct engine_pages *pages) {
+    const struct scheduler *scheduler = &engine->scheduler;
+    *pages = (struct engine_pages){0};
+    for (int group = 0; group < scheduler->options.group_count; group++) {
+        int64_t used = scheduler->pools[group].used_count;
+        int64_t reserved = scheduler->reserved[group];
+        bool most = scheduler->options.groups[group].window > 0; /* what is held included */
+        pages->used[group] = used;
+        pages->reserved[group] = !most ? reserved : reserved > used ? reserved - used : 0;
+    }
+    for (int i = 0; i < scheduler->running_count; i++)
+        pages->positions_max +=
+            scheduler->running[i]->prompt_count + scheduler->running[i]->max_tokens;
+}

@@ -123,4 +123,12 @@ struct engine_totals {
 };
 void engine_read_totals(const struct engine *engine, struct engine_totals *totals);
 
+/* Pages at this moment, also while a step is computed. */
+struct engine_pages {
+    int64_t used[MODEL_KV_GROUPS_MAX];     /* held by sequences */
+    int64_t reserved[MODEL_KV_GROUPS_MAX]; /* promised to running ones, not taken yet */
+    int64_t positions_max; /* of the running sequences, were each to take all its max_tokens */
+};
+void engine_read_pages(const struct engine *engine, struct engine_pages *pages);
+
 #endif

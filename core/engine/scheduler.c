@@ -202,6 +202,7 @@ static void plan_run(struct scheduler *scheduler, struct sequence *sequence, int
         .row_count = count,
         .position_first = sequence->computed,
         .stale_count = stale_behind(sequence, sequence->computed + count),
+        .prefill = sequence_prefill_left(sequence) > 0,
     };
     for (int group = 0; group < scheduler->options.group_count; group++) {
         while (sequence->groups[group].end < page_end)
@@ -213,7 +214,7 @@ static void plan_run(struct scheduler *scheduler, struct sequence *sequence, int
     *work = (struct scheduler_run){
         .sequence = sequence,
         .sample = plan_sample(scheduler, sequence, count),
-        .prefill = sequence_prefill_left(sequence) > 0,
+        .prefill = run->prefill,
         .guess_count = guess_count,
     };
     plan->row_count += count;

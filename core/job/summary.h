@@ -46,6 +46,7 @@ struct summary_facts {
     int threads;
     char started[24], ended[24];
     double load_ms, wall_ms;
+    double attention_ms, matmul_ms, other_ops_ms; /* parts of computing */
     uint64_t peak_rss_bytes, stated_bytes;
     uint64_t weight_bytes, kv_bytes, scratch_bytes;
     uint64_t streamed_bytes; /* of weights, read in the steps; 0: all stay in memory */

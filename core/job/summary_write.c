@@ -85,6 +85,13 @@ static struct rates rates_of(const struct summary *summary) {
     return (struct rates){(work->matmul_flops + work->attention_flops) / seconds, bytes / seconds};
 }
 
+static bool append_op_shares(struct text *out, const struct summary_facts *facts) {
+    double ops_ms = facts->attention_ms + facts->matmul_ms + facts->other_ops_ms;
+    return ops_ms <= 0 ||
+           text_append_format(out, "; attention %.0f %%, matmuls %.0f %% of it",
+                              facts->attention_ms * 100 / ops_ms, facts->matmul_ms * 100 / ops_ms);
+}
+
 static bool append_compute_line(struct text *out, const struct summary *summary) {
     struct rates rates = rates_of(summary);
     const struct summary_facts *facts = &summary->facts;
@@ -96,7 +103,7 @@ static bool append_compute_line(struct text *out, const struct summary *summary)
            text_append_format(out, ", %.1f GB/s", rates.bytes * 1e-9) &&
            (facts->bytes_ceiling <= 0 ||
             text_append_format(out, " of %.0f", facts->bytes_ceiling * 1e-9)) &&
-           text_append_char(out, '\n');
+           append_op_shares(out, facts) && text_append_char(out, '\n');
 }
 
 static bool append_streaming_line(struct text *out, const struct summary_facts *facts) {
@@ -238,6 +245,9 @@ static json_t *time_object(const struct summary *summary) {
     set(object, "reading_share", number(share(summary->read_ms, wall)));
     set(object, "tokenizing_share", number(share(summary->tokenize_ms, wall)));
     set(object, "computing_share", number(share((double)engine->backend_ns * 1e-6, wall)));
+    set(object, "attention_share", number(share(summary->facts.attention_ms, wall)));
+    set(object, "matmul_share", number(share(summary->facts.matmul_ms, wall)));
+    set(object, "other_ops_share", number(share(summary->facts.other_ops_ms, wall)));
     set(object, "planning_share", number(share((double)engine->planning_ns * 1e-6, wall)));
     set(object, "sampling_share", number(share((double)engine->sampling_ns * 1e-6, wall)));
     set(object, "writing_share", number(share(summary->write_ms, wall)));

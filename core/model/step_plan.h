@@ -4,6 +4,7 @@
 #ifndef CORE_MODEL_STEP_PLAN_H
 #define CORE_MODEL_STEP_PLAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/model/model.h"
@@ -18,6 +19,7 @@ struct step_run {
     int position_first;
     int stale_count; /* positions behind the run whose keys and values an earlier step wrote for
                         guesses that were wrong: zeroed as far as they lie in the run's last page */
+    bool prefill; /* rows of a prompt; one row alone may be either */
     const int32_t
         *pages[MODEL_KV_GROUPS_MAX]; /* by position / KV_PAGE_TOKENS; -1 behind the window */
 };

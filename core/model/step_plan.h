@@ -19,7 +19,7 @@ struct step_run {
     int position_first;
     int stale_count; /* positions behind the run whose keys and values an earlier step wrote for
                         guesses that were wrong: zeroed as far as they lie in the run's last page */
-    bool prefill; /* rows of a prompt; one row alone may be either */
+    bool prefill;    /* rows of a prompt; one row alone may be either */
     const int32_t
         *pages[MODEL_KV_GROUPS_MAX]; /* by position / KV_PAGE_TOKENS; -1 behind the window */
 };

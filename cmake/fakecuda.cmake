@@ -35,3 +35,15 @@ if(TARGET test_fakecuda AND SHEAF_NVCC)
     target_compile_definitions(test_fakecuda PRIVATE FAKECUDA_HEADERS)
   endif()
 endif()
+
+# The backend on the kernels that ship.
+if(TARGET test_fakecuda AND cuda_sources)
+  file(GLOB sources CONFIGURE_DEPENDS tests/gpu/backend/*.c)
+  add_executable(test_gpu_backend ${sources})
+  target_link_libraries(test_gpu_backend PRIVATE test_support gpu engine fakecuda PkgConfig::CRITERION)
+  target_compile_options(test_gpu_backend PRIVATE -Wno-conversion -Wno-missing-prototypes -Wno-pedantic)
+  target_compile_definitions(test_gpu_backend PRIVATE FAKECUDA_PATH="$<TARGET_FILE:fakecuda>"
+    SHEAF_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  add_test(NAME ${SHEAF_TEST_PREFIX}gpu/backend COMMAND test_gpu_backend --timeout 600)
+  set_tests_properties(${SHEAF_TEST_PREFIX}gpu/backend PROPERTIES LABELS gpu TIMEOUT 1800)
+endif()

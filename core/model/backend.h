@@ -14,7 +14,13 @@
 #include "core/model/model.h"
 #include "core/model/step_plan.h"
 
-enum kv_type { KV_BF16, KV_INT8, KV_F64 /* the reference's */ };
+enum kv_type {
+    KV_BF16,
+    KV_INT8,
+    KV_F16, /* CUDA only, as is fp8 (e4m3) */
+    KV_FP8,
+    KV_F64 /* the reference's */
+};
 
 struct backend_limits {
     int row_count_max; /* rows of a step: --batch-tokens plus decode rows */

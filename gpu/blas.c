@@ -8,6 +8,7 @@
 
 #include "gpu/device_memory.h"
 
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration */
 #define BLAS_FIELD(field, symbol, parameters) int(*field) parameters;
 
 struct blas {

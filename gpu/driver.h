@@ -134,6 +134,7 @@ enum {
     X(cuGraphDestroy, "cuGraphDestroy", (struct driver_graph *graph))
 /* clang-format on */
 
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration */
 #define DRIVER_FIELD(field, symbol, parameters) int(*field) parameters;
 
 struct driver {

@@ -27,10 +27,16 @@ void device_host_free(struct device *device, struct device_host *host) {
     *host = (struct device_host){0};
 }
 
-bool device_host_pin(struct device *device, void *bytes, uint64_t byte_count) {
-    return device->driver.cuMemHostRegister(bytes, (size_t)byte_count, 0) == DRIVER_SUCCESS;
+/* Pages that the process may not write, as a model file's, are pinned only when asked for so; not
+ * every system can. */
+bool device_host_pin(struct device *device, const void *bytes, uint64_t byte_count) {
+    void *host = (void *)(uintptr_t)bytes;
+    const struct driver *driver = &device->driver;
+    return driver->cuMemHostRegister(host, (size_t)byte_count, 0) == DRIVER_SUCCESS ||
+           driver->cuMemHostRegister(host, (size_t)byte_count, DRIVER_REGISTER_READ_ONLY) ==
+               DRIVER_SUCCESS;
 }
 
-void device_host_unpin(struct device *device, void *bytes) {
-    (void)device->driver.cuMemHostUnregister(bytes);
+void device_host_unpin(struct device *device, const void *bytes) {
+    (void)device->driver.cuMemHostUnregister((void *)(uintptr_t)bytes);
 }

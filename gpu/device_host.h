@@ -17,7 +17,7 @@ void device_host_free(struct device *device, struct device_host *host); /* zeroe
 
 /* Pin memory of the caller's (a file map) in place. false: it could not be, copy as from ordinary
  * memory. Unpin before it is unmapped, when no copy is queued. */
-bool device_host_pin(struct device *device, void *bytes, uint64_t byte_count);
-void device_host_unpin(struct device *device, void *bytes);
+bool device_host_pin(struct device *device, const void *bytes, uint64_t byte_count);
+void device_host_unpin(struct device *device, const void *bytes);
 
 #endif

@@ -61,6 +61,7 @@ enum {
     DRIVER_STREAM_NON_BLOCKING = 1,
     DRIVER_EVENT_NO_TIMING = 2,
     DRIVER_CAPTURE_THREAD_LOCAL = 1,
+    DRIVER_REGISTER_READ_ONLY = 8,
     DRIVER_LAUNCH_END = 0,            /* ends cuLaunchKernel's `extra` */
     DRIVER_LAUNCH_BUFFER_POINTER = 1, /* next: the packed parameters */
     DRIVER_LAUNCH_BUFFER_SIZE = 2,    /* next: a size_t * */

@@ -66,8 +66,10 @@ int speculation_room(const struct scheduler *scheduler, int *decoding) {
         prompt_rows += left;
         *decoding += left == 0;
     }
-    bool few = scheduler->options.speculate && prompt_rows + *decoding < LOOKUP_ROWS_MAX;
-    return few ? LOOKUP_ROWS_MAX - *decoding - (int)prompt_rows : 0;
+    if (prompt_rows > scheduler->options.batch_tokens)
+        prompt_rows = scheduler->options.batch_tokens;
+    int room = LOOKUP_ROWS_MAX - *decoding - (int)prompt_rows;
+    return scheduler->options.speculate && room > 0 ? room : 0;
 }
 
 /* How many of the step's tokens stand: one behind the known tokens, and one behind each guess that

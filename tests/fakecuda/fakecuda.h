@@ -31,8 +31,9 @@ struct fakecuda_settings {
     uint64_t memory_bytes; /* 0: 16 GiB */
     int driver_version;    /* 0: 13000; modules of a newer PTX version are refused */
     bool no_device;
-    bool no_pinned; /* no host memory can be pinned */
-    bool no_blas;   /* cublasCreate fails */
+    bool no_pinned;      /* no host memory can be pinned */
+    bool only_read_only; /* the program's memory is pinned only as memory that is not written */
+    bool no_blas;        /* cublasCreate fails */
     enum fakecuda_order order;
     uint64_t seed;     /* of FAKECUDA_RANDOM, and of the order of warps */
     int host_threads;  /* simulating a launch; 0: 1 */

@@ -113,10 +113,12 @@ int cuMemHostRegister(void *bytes, size_t byte_count, unsigned flags) {
     const int entered = fakecuda_state_enter_current(__func__);
     if (entered)
         return entered;
-    if (flags != 0 || byte_count == 0)
-        return fakecuda_state_misuse(FAKE_INVALID_VALUE, "cuMemHostRegister of nothing");
+    if ((flags != 0 && flags != DRIVER_REGISTER_READ_ONLY) || byte_count == 0)
+        return fakecuda_state_misuse(FAKE_INVALID_VALUE, "cuMemHostRegister of nothing, or flags");
     if (find_host(bytes, 0))
         return FAKE_ALREADY_REGISTERED;
+    if (fakecuda_state.settings.only_read_only && flags != DRIVER_REGISTER_READ_ONLY)
+        return FAKE_INVALID_VALUE;
     return fakecuda_state.settings.no_pinned ? DRIVER_OUT_OF_MEMORY : pin(bytes, byte_count, false);
 }
 

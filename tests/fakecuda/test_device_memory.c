@@ -129,6 +129,15 @@ Test(device_host, pins_in_place) {
     device_scene_close(device);
 }
 
+Test(device_host, pins_memory_that_is_only_read) {
+    struct device *device =
+        device_scene_open(&(struct fakecuda_settings){.only_read_only = true}, NULL);
+    static const char bytes[4096];
+    cr_assert(device_host_pin(device, bytes, sizeof bytes));
+    device_host_unpin(device, bytes);
+    device_scene_close(device);
+}
+
 Test(device_host, cannot_always_be_pinned) {
     struct device *device = device_scene_open(&(struct fakecuda_settings){.no_pinned = true}, NULL);
     static char bytes[4096];

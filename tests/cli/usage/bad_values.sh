@@ -40,6 +40,7 @@ refused --limit 0
 refused --stop ''
 refused --fail-on tired
 refused --prefix-cache maybe
+refused --speculate luck
 refused --price-per-hour -1
 refused -n ' 3'
 refused -n +3

@@ -32,6 +32,7 @@ struct cpu_course {
     int threads;
     enum kv_type kv_type;
     bool reference; /* the float64 backend */
+    int guesses;    /* each run is first computed with so many rows of token 0 behind it */
     bool soil;      /* first fill all pages with NaN, by a sequence of token 0 with a NaN row */
 };
 
@@ -109,6 +110,23 @@ static inline void cpu_run_compute(struct cpu_run *run, const struct cpu_run_ste
     cr_assert_eq(decoder_step(run->model, run->backend, &step->plan, &error), STATUS_OK);
 }
 
+/* The step with guesses behind every run, all of them wrong; the step itself is to undo it. */
+static inline void cpu_run_mislead(struct cpu_run *run, struct cpu_run_step *step, int guesses) {
+    struct cpu_run_step wrong = {.common = step->common};
+    for (int i = 0; i < step->plan.run_count; i++) {
+        struct step_run *part = &step->runs[i];
+        cpu_run_add(&wrong, run->model, part->sequence, part->position_first, part->row_count,
+                    part->pages[0]);
+        wrong.runs[i].row_count += guesses;
+        wrong.plan.row_count += guesses; /* their tokens are 0 already */
+        part->stale_count = guesses;
+    }
+    for (int row = 0; row < wrong.plan.row_count; row++)
+        wrong.rows[row] = row;
+    wrong.plan.sample_count = wrong.plan.row_count;
+    cpu_run_compute(run, &wrong);
+}
+
 /* Sequence s has the pages from CPU_RUN_CONTEXT / 64 × s on. */
 static inline void cpu_run_soil(struct cpu_run *run, const int32_t *pages, int length) {
     for (int first = 0; first < length; first += KV_PAGE_TOKENS) {
@@ -179,6 +197,8 @@ static inline float *cpu_run_logits_on(struct cpu_run *run, struct cpu_course co
         left -= step.plan.row_count;
         if (step.plan.row_count == 0)
             continue;
+        if (course.guesses > 0)
+            cpu_run_mislead(run, &step, course.guesses);
         cpu_run_compute(run, &step);
         const float *view = run->backend->ops->logits_view(run->backend);
         for (int i = 0; i < step.plan.run_count; i++) {

@@ -80,6 +80,18 @@ static void fill_logits(float *logits, uint64_t value, bool poisoned) {
     logits[POISON] = poisoned ? NAN : -INFINITY;
 }
 
+/* Rows of a run write before they read, and a masked NaN is a NaN: a poisoned token spoils its own
+ * row and those before it in the step. */
+static bool is_poisoned(const struct step_plan *plan, int row) {
+    int run = 0;
+    while (row >= plan->runs[run].row_first + plan->runs[run].row_count)
+        run++;
+    bool poisoned = false;
+    for (int end = plan->runs[run].row_first + plan->runs[run].row_count; row < end; row++)
+        poisoned |= plan->tokens[row] == POISON;
+    return poisoned;
+}
+
 static void fake_logits(struct backend *base, const struct op_logits *op) {
     struct fake_backend *backend = (struct fake_backend *)base;
     const struct step_plan *plan = backend->plan;
@@ -88,7 +100,7 @@ static void fake_logits(struct backend *base, const struct op_logits *op) {
     fake_compute(&backend->device, plan, values);
     for (int i = 0; i < plan->sample_count; i++)
         fill_logits(backend->logits + (size_t)i * VOCAB, values[i],
-                    plan->tokens[plan->sample_rows[i]] == POISON);
+                    is_poisoned(plan, plan->sample_rows[i]));
 }
 
 static enum status fake_end(struct backend *base, struct error *error) {

@@ -195,7 +195,7 @@ static void set_lengths(struct cpu_course *course, const int lengths[4], enum kv
 }
 
 /* Every course must give the bits of the first: one thread, large chunks, clean pages. Token 0,
- * which only soiling sequences use, has an embedding of NaN. */
+ * which only soiling sequences and wrong guesses use, has an embedding of NaN. */
 static void check_invariance(const struct random_model_shape *shape, enum kv_type kv_type,
                              const int lengths[4], int kernels_max) {
     struct cpu_course courses[] = {
@@ -204,6 +204,8 @@ static void check_invariance(const struct random_model_shape *shape, enum kv_typ
         {.chunk_max = 7, .threads = 3, .seed = 2, .soil = true},
         {.chunk_max = 64, .threads = 1, .seed = 3},
         {.chunk_max = CPU_RUN_ROWS, .threads = 2, .seed = 4, .soil = true},
+        {.chunk_max = 1, .threads = 2, .seed = 5, .guesses = 7},
+        {.chunk_max = 7, .threads = 1, .seed = 6, .guesses = 5, .soil = true},
     };
     struct model *model = random_model_create(shape, 2);
     const struct tensor *table = model->ops[0].embed.table;

@@ -53,6 +53,21 @@ Test(rows, a_row_is_one_line_of_json_with_kinds_kept) {
     json_decref(value);
 }
 
+Test(rows, guesses_are_told_where_there_may_be_some) {
+    struct row row = sample_row();
+    row.guessed_tokens = 5;
+    row.accepted_tokens = 3;
+    json_t *value = parse_row(&row);
+    cr_assert_null(json_object_get(json_object_get(value, "work"), "guessed"));
+    json_decref(value);
+    row.speculates = true;
+    value = parse_row(&row);
+    const json_t *work = json_object_get(value, "work");
+    cr_assert_eq(json_integer_value(json_object_get(work, "guessed")), 5);
+    cr_assert_eq(json_integer_value(json_object_get(work, "accepted")), 3);
+    json_decref(value);
+}
+
 Test(rows, an_error_row_has_code_message_and_no_text) {
     struct row row = sample_row();
     row.error_code = "unreadable";

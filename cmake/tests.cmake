@@ -19,12 +19,16 @@ endif()
 
 # One test a case: tests/cli/<topic>/<name>.sh.
 if(TARGET sheaf)
+  set(cli_options --sheaf $<TARGET_FILE:sheaf> --tiny ${tiny_folder} "--sanitizer=${SHEAF_SANITIZE}")
+  if(SHEAF_TESTS AND cuda_sources) # with kernels to run in it
+    list(APPEND cli_options --fakecuda $<TARGET_FILE:fakecuda>)
+  endif()
   file(GLOB_RECURSE cli_cases CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/tests/cli ${CMAKE_SOURCE_DIR}/tests/cli/*.sh)
   foreach(case IN LISTS cli_cases)
     string(REGEX REPLACE "\\.sh$" "" name ${case})
     add_test(NAME ${sheaf_prefix}cli/${name}
-      COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/cli/run_case.py --sheaf $<TARGET_FILE:sheaf>
-        --tiny ${tiny_folder} "--sanitizer=${SHEAF_SANITIZE}" ${CMAKE_SOURCE_DIR}/tests/cli/${case})
+      COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/cli/run_case.py ${cli_options}
+        ${CMAKE_SOURCE_DIR}/tests/cli/${case})
     set_tests_properties(${sheaf_prefix}cli/${name} PROPERTIES
       LABELS cli FIXTURES_REQUIRED ${sheaf_prefix}tiny SKIP_RETURN_CODE 77 TIMEOUT 300)
   endforeach()

@@ -147,7 +147,7 @@ static void print_default(FILE *out, const struct option *option) {
     settings_init(&settings);
     const void *field = (const char *)&settings + option->offset;
     double number = 0;
-    if (option->kind == OPTION_CHOICE) {
+    if (option->choices) {
         fprintf(out, " (default %s)", option->choices[*(const int *)field]);
         return;
     }
@@ -171,7 +171,7 @@ static void print_option(FILE *out, const struct option *option) {
     else
         fprintf(line, "    ");
     fprintf(line, "--%s", option->name);
-    if (option->kind == OPTION_CHOICE)
+    if (option->choices)
         print_choices(line, option);
     else if (option->argument)
         fprintf(line, " %s", option->argument);

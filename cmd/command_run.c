@@ -261,7 +261,7 @@ static void measure_ceilings(struct run_command *run) {
     struct ceilings ceilings;
     struct error ignored;
     struct kernels kernels = kernels_select(&runtime->features);
-    if (!runtime->settings->summary || runtime->settings->device == DEVICE_REFERENCE ||
+    if (!runtime->settings->summary || !runtime_uses_cpu(runtime) ||
         ceilings_measure(kernels.linear, runtime->pool, &ceilings, &ignored) != STATUS_OK)
         return;
     facts->flops_ceiling = ceilings.flops_all;

@@ -122,7 +122,9 @@ void job_setup_facts(struct summary_facts *facts, const struct runtime *runtime)
 #else
     facts->build = "debug, gcc " __VERSION__;
 #endif
-    facts->device = runtime->settings->device == DEVICE_REFERENCE ? "reference" : "cpu";
+    facts->device = runtime_uses_cpu(runtime)                  ? "cpu"
+                    : runtime->settings->device == DEVICE_CUDA ? "cuda"
+                                                               : "reference";
     facts->isa = cpu_features_isa_name(cpu_features_best(&runtime->features));
     facts->numerics = runtime->numerics;
     facts->model_name = runtime->model->name;

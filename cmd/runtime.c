@@ -16,6 +16,7 @@
 #include "core/kernels/attention_block.h"
 #include "core/kernels/kernels.h"
 #include "core/model/model_tokenizer.h"
+#include "gpu/backend_cuda.h"
 
 static const char DEFAULT_MODEL[] = "models/smollm2-135m-instruct.gguf";
 
@@ -33,7 +34,7 @@ void runtime_init(struct runtime *runtime, const struct settings *settings, stru
 
 void runtime_close_engine(struct runtime *runtime) {
     engine_destroy(runtime->engine);
-    if (runtime->backend && runtime->settings->device != DEVICE_REFERENCE)
+    if (runtime->backend && runtime_uses_cpu(runtime))
         backend_cpu_weights_keep(runtime->backend, runtime->stop);
     if (runtime->backend)
         runtime->backend->ops->destroy(runtime->backend);
@@ -135,10 +136,29 @@ enum status runtime_open_template(struct runtime *runtime, struct error *error) 
     return STATUS_OK;
 }
 
+bool runtime_uses_cpu(const struct runtime *runtime) {
+    int device = runtime->settings->device;
+    return device == DEVICE_AUTO || device == DEVICE_CPU;
+}
+
+static enum status create_cuda(struct runtime *runtime, struct backend **backend,
+                               struct error *error) {
+    const struct settings *settings = runtime->settings;
+    struct device_options options = {.ordinal = (int)settings->device_number,
+                                     .memory_max = settings->gpu_memory.bytes};
+    TRY(backend_cuda_create(&options, backend, error));
+    const struct device *device = backend_cuda_device(*backend);
+    log_write(&runtime->log, LOG_INFO, "%s, compute capability %d.%d", device->name,
+              device->capability / 10, device->capability % 10);
+    return STATUS_OK;
+}
+
 enum status runtime_create_backend(struct runtime *runtime, int device, struct backend **backend,
                                    struct error *error) {
     if (device == DEVICE_REFERENCE)
         return backend_reference_create(runtime->pool, backend, error);
+    if (device == DEVICE_CUDA)
+        return create_cuda(runtime, backend, error);
     struct kernels kernels = kernels_select(&runtime->features);
     if (runtime->settings->matmul_dtype == MATMUL_INT8)
         kernels_add_int8(&kernels, &runtime->features);
@@ -177,7 +197,7 @@ static enum status use_tile_cache(struct runtime *runtime, struct error *error) 
     const struct settings *settings = runtime->settings;
     char folder[4096];
     struct tile_cache_options options = {folder, settings->tile_cache.bytes, &runtime->log};
-    if (settings->device == DEVICE_REFERENCE || options.bytes_max == 0 ||
+    if (!runtime_uses_cpu(runtime) || options.bytes_max == 0 ||
         !model_id_cache_folder(folder, sizeof folder))
         return STATUS_OK;
     return backend_cpu_use_cache(runtime->backend, &options, error);
@@ -192,9 +212,8 @@ static enum status use_weights_memory(struct runtime *runtime, struct error *err
     const struct memory_size *size = &runtime->settings->weights_memory;
     if (size->bytes == 0 && size->percent == 0)
         return STATUS_OK;
-    if (runtime->settings->device == DEVICE_REFERENCE)
-        return error_set(error, STATUS_BAD_INPUT,
-                         "--weights-memory: the reference reads weights from the model's file");
+    if (!runtime_uses_cpu(runtime))
+        return error_set(error, STATUS_BAD_INPUT, "--weights-memory goes with --device cpu");
     limit_weights(runtime, size->bytes > 0 ? size->bytes
                                            : (uint64_t)((double)budget_available_bytes() *
                                                         size->percent / 100));
@@ -209,7 +228,7 @@ enum status runtime_open_backend(struct runtime *runtime, struct error *error) {
     TRY(runtime_create_backend(runtime, device, &runtime->backend, error));
     TRY(use_tile_cache(runtime, error));
     TRY(use_weights_memory(runtime, error));
-    const char *kv = budget_kv_name(budget_kv_type(runtime->settings));
+    const char *kv = budget_kv_name(budget_kv_type(runtime->settings, runtime->backend));
     snprintf(runtime->numerics, sizeof runtime->numerics, "%s/kv-%s",
              runtime->backend->ops->numerics(runtime->backend), kv);
     return STATUS_OK;
@@ -237,7 +256,7 @@ struct engine_options runtime_engine_options(const struct runtime *runtime) {
         .batch_tokens = (int)settings->batch_tokens,
         .max_sequences = (int)settings->max_sequences,
         .context = runtime->context,
-        .kv_type = budget_kv_type(settings),
+        .kv_type = budget_kv_type(settings, runtime->backend),
         .kv_bytes = runtime->budget.kv_bytes,
         .prefix_cache = settings->prefix_cache != 0,
         .speculate = settings->speculate != SPECULATE_OFF,
@@ -263,9 +282,8 @@ enum status runtime_plan_memory(struct runtime *runtime, struct error *error) {
     struct error refused;
     enum status status = plan_memory(runtime, &refused);
     uint64_t half = runtime->budget.available_bytes / 2;
-    bool can_stream = runtime->settings->device != DEVICE_REFERENCE &&
-                      runtime->settings->tile_cache.bytes > 0 && !runtime->streams_weights &&
-                      runtime->budget.memory.weights > half;
+    bool can_stream = runtime_uses_cpu(runtime) && runtime->settings->tile_cache.bytes > 0 &&
+                      !runtime->streams_weights && runtime->budget.memory.weights > half;
     if (status == STATUS_OVER_LIMIT && can_stream) {
         limit_weights(runtime, half);
         status = plan_memory(runtime, &refused);

@@ -77,6 +77,9 @@ struct weight_stream_totals runtime_streamed(const struct runtime *runtime);
 
 struct engine_options runtime_engine_options(const struct runtime *runtime);
 
+/* Whether the CPU backend computes. */
+bool runtime_uses_cpu(const struct runtime *runtime);
+
 /* Another backend beside the run's, for verify. */
 enum status runtime_create_backend(struct runtime *runtime, int device, struct backend **backend,
                                    struct error *error);

@@ -78,6 +78,8 @@ static void destroy(struct backend *backend) {
 
 static const struct backend_ops ops = {
     .numerics = numerics,
+    .kv_type = backend_cuda_kv_type,
+    .available = backend_cuda_available,
     .memory = backend_cuda_memory_need,
     .prepare = backend_cuda_weights_prepare,
     .reserve = backend_cuda_memory_reserve,

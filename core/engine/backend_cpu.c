@@ -11,6 +11,11 @@ static const char *numerics(const struct backend *backend) {
     return cpu->kernels.numerics;
 }
 
+static enum kv_type kv_type(const struct backend *backend) {
+    (void)backend;
+    return KV_BF16;
+}
+
 /* Denormals are flushed here too: the caller's thread is worker 0. */
 static enum status begin_step(struct backend *backend, const struct step_plan *plan,
                               struct error *error) {
@@ -52,6 +57,7 @@ static void destroy(struct backend *backend) {
 
 static const struct backend_ops ops = {
     .numerics = numerics,
+    .kv_type = kv_type,
     .memory = backend_cpu_memory_need,
     .prepare = backend_cpu_weights_prepare,
     .reserve = backend_cpu_memory_reserve,

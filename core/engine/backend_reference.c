@@ -48,6 +48,11 @@ static const char *numerics(const struct backend *backend) {
     return "reference-f64";
 }
 
+static enum kv_type kv_type(const struct backend *backend) {
+    (void)backend;
+    return KV_F64;
+}
+
 static uint64_t worker_bytes(const struct model *model, const struct backend_limits *limits) {
     return longest_input(model) * (sizeof(float) + REFERENCE_GROUP_COLUMNS * sizeof(double)) +
            score_count(limits) * sizeof(double);
@@ -298,6 +303,7 @@ static void destroy(struct backend *backend) {
 
 static const struct backend_ops operations = {
     .numerics = numerics,
+    .kv_type = kv_type,
     .memory = memory,
     .prepare = prepare,
     .reserve = reserve,

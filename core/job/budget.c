@@ -10,6 +10,7 @@
 
 static const uint64_t UNLIMITED = UINT64_MAX;
 static const double KV_SHARE = 0.6;
+static const double KV_SHARE_OWN = 0.9; /* of a device's memory, which nobody else uses */
 
 /* The number after `key` in a file of "key: number" lines, in the file's own unit; 0 when absent.
  */
@@ -120,18 +121,29 @@ static uint64_t kv_bytes_of_sequence(const struct model *model, const struct bud
     return bytes;
 }
 
-enum kv_type budget_kv_type(const struct settings *settings) {
-    if (settings->device == DEVICE_REFERENCE)
-        return KV_F64;
-    return settings->kv_dtype == KV_CHOICE_INT8 ? KV_INT8 : KV_BF16;
+enum kv_type budget_kv_type(const struct settings *settings, const struct backend *backend) {
+    static const enum kv_type types[] = {
+        [KV_CHOICE_BF16] = KV_BF16,
+        [KV_CHOICE_INT8] = KV_INT8,
+        [KV_CHOICE_F16] = KV_F16,
+        [KV_CHOICE_FP8] = KV_FP8,
+    };
+    if (settings->kv_dtype == KV_CHOICE_AUTO || settings->device == DEVICE_REFERENCE)
+        return backend->ops->kv_type(backend);
+    return types[settings->kv_dtype];
 }
 
 const char *budget_kv_name(enum kv_type type) {
-    return type == KV_F64 ? "f64" : type == KV_INT8 ? "int8" : "bf16";
+    static const char *const names[] = {[KV_BF16] = "bf16",
+                                        [KV_INT8] = "int8",
+                                        [KV_F16] = "f16",
+                                        [KV_FP8] = "fp8",
+                                        [KV_F64] = "f64"};
+    return names[type];
 }
 
 static struct backend_limits limits_of(const struct settings *settings, const struct model *model,
-                                       int context) {
+                                       const struct backend *backend, int context) {
     int sequences = (int)settings->max_sequences;
     int guesses = settings->speculate == SPECULATE_OFF ? 0 : lookup_guess_rows_max(sequences);
     struct backend_limits limits = {
@@ -139,7 +151,7 @@ static struct backend_limits limits_of(const struct settings *settings, const st
         .run_count_max = 2 * sequences,
         .sample_count_max = sequences + guesses,
         .context_max = context,
-        .kv_type = budget_kv_type(settings),
+        .kv_type = budget_kv_type(settings, backend),
     };
     for (int g = 0; g < model->kv_group_count; g++)
         limits.page_count_max[g] = 1;
@@ -171,9 +183,12 @@ static uint64_t program_bytes_now(const struct model *model) {
 enum status budget_plan(const struct settings *settings, const struct model *model,
                         const struct backend *backend, int context, struct budget *budget,
                         struct error *error) {
-    *budget = (struct budget){.available_bytes = budget_available_bytes(),
-                              .program_bytes = program_bytes_now(model)};
-    struct backend_limits limits = limits_of(settings, model, context);
+    bool own_memory = backend->ops->available != NULL;
+    *budget = (struct budget){.available_bytes = own_memory ? backend->ops->available(backend)
+                                                            : budget_available_bytes(),
+                              .program_bytes = own_memory ? 0 : program_bytes_now(model),
+                              .of_device = own_memory};
+    struct backend_limits limits = limits_of(settings, model, backend, context);
     budget->memory = backend->ops->memory(backend, model, &limits);
     if (settings->speculate != SPECULATE_OFF)
         budget->memory.scratch += lookup_bytes((int)settings->max_sequences, context);
@@ -186,7 +201,7 @@ enum status budget_plan(const struct settings *settings, const struct model *mod
     else if (settings->kv_memory.percent > 0)
         budget->kv_bytes = (uint64_t)((double)left * settings->kv_memory.percent / 100);
     else
-        budget->kv_bytes = (uint64_t)((double)left * KV_SHARE);
+        budget->kv_bytes = (uint64_t)((double)left * (own_memory ? KV_SHARE_OWN : KV_SHARE));
     if (budget->kv_bytes > most)
         budget->kv_bytes = most;
     budget->stated_bytes = fixed + budget->kv_bytes;
@@ -223,9 +238,10 @@ void budget_narrow(struct budget *budget, uint64_t kv_bytes) {
 
 bool budget_describe(const struct budget *budget, struct text *out) {
     return text_append_format(out,
-                              "needs up to %.0f MB: weights %.0f, KV cache %.0f, workspace %.0f, "
+                              "needs up to %.0f MB%s: weights %.0f, KV cache %.0f, workspace %.0f, "
                               "program %.0f; %.0f MB free",
                               (double)budget->stated_bytes / 1e6,
+                              budget->of_device ? " of device memory" : "",
                               (double)budget->memory.weights / 1e6, (double)budget->kv_bytes / 1e6,
                               (double)budget->memory.scratch / 1e6,
                               (double)(budget->program_bytes + budget->queue_bytes) / 1e6,

@@ -12,7 +12,7 @@
 #include "core/model/backend.h"
 
 /* The number format of K and V that the settings ask for, and its name in `numerics`. */
-enum kv_type budget_kv_type(const struct settings *settings);
+enum kv_type budget_kv_type(const struct settings *settings, const struct backend *backend);
 const char *budget_kv_name(enum kv_type type);
 
 /* Bytes this process may still take: min(MemAvailable, cgroup limit − cgroup use). */
@@ -30,10 +30,12 @@ struct budget {
     uint64_t queue_bytes;         /* 0 or BUDGET_QUEUE_BYTES */
     uint64_t stated_bytes;        /* the sum */
     uint64_t available_bytes;
+    bool of_device; /* all of it is a device's memory, not the host's */
 };
 
 /* Decide the KV bytes: --kv-memory, else what max_sequences sequences of full context could use, at
- * most 60 % of what is left beside weights and scratch. STATUS_OVER_LIMIT with numbers and options
+ * most 60 % of what is left beside weights and scratch (90 % of a device's own memory, where the
+ * program's part is not counted). STATUS_OVER_LIMIT with numbers and options
  * named when that is more than there is. A document that is too large for the KV bytes alone is its
  * own error. */
 enum status budget_plan(const struct settings *settings, const struct model *model,

@@ -20,10 +20,10 @@ static const char *const invalid_bytes_choices[] = {"error", "replace", NULL};
 static const char *const stdin_choices[] = {"text", "jsonl", NULL};
 static const char *const format_choices[] = {"jsonl", "text", "files", NULL};
 static const char *const order_choices[] = {"completion", "input", NULL};
-static const char *const kv_choices[] = {"bf16", "int8", NULL};
+static const char *const kv_choices[] = {"auto", "bf16", "int8", "f16", "fp8", NULL};
 static const char *const matmul_choices[] = {"auto", "int8", NULL};
 static const char *const progress_choices[] = {"auto", "plain", "off", NULL};
-static const char *const device_choices[] = {"auto", "cpu", "reference", NULL};
+static const char *const device_choices[] = {"auto", "cpu", "cuda", "reference", NULL};
 
 static const char *const speculate_choices[] = {"off", "lookup", NULL};
 
@@ -99,7 +99,8 @@ static const struct option options[] = {
     INTEGER("context", 'c', context, ENGINE, 16, 1e9, "most tokens of prompt and output together"),
     CHOICE("too-long", too_long, ENGINE, too_long_choices, "when a document does not fit"),
 
-    CHOICE("kv-dtype", kv_dtype, ENGINE, kv_choices, "number format of the KV cache"),
+    CHOICE("kv-dtype", kv_dtype, ENGINE, kv_choices,
+           "number format of the KV cache: bf16 (auto), int8; with CUDA f16 and fp8, too"),
     CHOICE("matmul-dtype", matmul_dtype, ENGINE | COMMAND_BENCH, matmul_choices,
            "what matmul inputs are rounded to: bf16 or fp32 (auto), or int8: faster, less exact"),
     {"kv-memory", 0, OPTION_SIZE, AT(kv_memory), ENGINE, false, 1, 100, NULL, "SIZE",
@@ -118,7 +119,10 @@ static const struct option options[] = {
     INTEGER("threads", 't', threads, COMMAND_ALL, 1, 1024, "default: cores this process may use"),
     TEXT("isa", 0, isa, COMMAND_ALL, "NAME",
          "scalar, avx2, avx512 or amx: no wider instructions than these"),
-    CHOICE("device", device, ENGINE, device_choices, "where to compute"),
+    {"device", 0, OPTION_DEVICE, AT(device), ENGINE, false, 0, 0, device_choices, NULL,
+     "where to compute; auto is cpu; cuda:N for the N-th device from 0"},
+    {"gpu-memory", 0, OPTION_SIZE, AT(gpu_memory), ENGINE, false, 1, 0, NULL, "SIZE",
+     "most device memory to use with --device cuda"},
 
     TEXT("config", 0, config, ENGINE, "JOB.yaml",
          "options by their long names; the command line wins"),
@@ -295,6 +299,23 @@ static enum status assign_choice(struct settings *settings, const struct option 
                      known, value);
 }
 
+/* "cuda:1" is the choice "cuda", and which. */
+static enum status assign_device(struct settings *settings, const struct option *option,
+                                 const char *value, struct error *error) {
+    const char *number = strncmp(value, "cuda:", 5) == 0 ? value + 5 : NULL;
+    if (number == NULL) {
+        settings->device_number = 0;
+        return assign_choice(settings, option, value, error);
+    }
+    char *end = NULL;
+    settings->device_number = strtoll(number, &end, 10);
+    if (number[0] < '0' || number[0] > '9' || *end != '\0' || settings->device_number > 1023)
+        return error_set(error, STATUS_BAD_INPUT,
+                         "--%s: a CUDA device is cuda:0, cuda:1, ..., not '%s'", option->name,
+                         value);
+    return assign_choice(settings, option, "cuda", error);
+}
+
 /* Prompts and stop strings go into rows and tokens; paths may be any bytes. */
 static enum status check_text(const struct option *option, const char *value, struct error *error) {
     size_t length = strlen(value);
@@ -357,6 +378,8 @@ enum status settings_assign(struct settings *settings, const struct option *opti
         return assign_size(settings, option, value, error);
     case OPTION_CHOICE:
         return assign_choice(settings, option, value, error);
+    case OPTION_DEVICE:
+        return assign_device(settings, option, value, error);
     case OPTION_TEXT_LIST:
         return assign_text_list(settings, option, value, arena, error);
     case OPTION_TEXT:

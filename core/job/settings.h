@@ -37,10 +37,10 @@ enum stdin_format { STDIN_TEXT, STDIN_JSONL };
 enum output_format { FORMAT_JSONL, FORMAT_TEXT, FORMAT_FILES };
 enum output_order { ORDER_COMPLETION, ORDER_INPUT };
 enum progress_mode { PROGRESS_AUTO, PROGRESS_PLAIN, PROGRESS_OFF };
-enum device { DEVICE_AUTO, DEVICE_CPU, DEVICE_REFERENCE };
+enum device_choice { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA, DEVICE_REFERENCE };
 enum matmul_choice { MATMUL_AUTO, MATMUL_INT8 };
 enum speculate_choice { SPECULATE_OFF, SPECULATE_LOOKUP };
-enum kv_choice { KV_CHOICE_BF16, KV_CHOICE_INT8 };
+enum kv_choice { KV_CHOICE_AUTO, KV_CHOICE_BF16, KV_CHOICE_INT8, KV_CHOICE_F16, KV_CHOICE_FP8 };
 
 struct settings {
     /* model */
@@ -81,6 +81,8 @@ struct settings {
     long long threads; /* 0: default */
     const char *isa;
     int device;
+    long long device_number; /* of several, --device cuda:N */
+    struct memory_size gpu_memory;
     /* job */
     const char *config;
     const char *summary;
@@ -113,6 +115,7 @@ enum option_kind {
     OPTION_TEXT_LIST, /* repeatable */
     OPTION_SIZE,
     OPTION_CHOICE,
+    OPTION_DEVICE, /* a choice, with ":N" behind cuda */
 };
 
 struct option {

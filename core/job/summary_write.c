@@ -304,7 +304,7 @@ static json_t *setting_value(const struct settings *settings, const struct optio
         return json_integer(*(const long long *)field);
     if (option->kind == OPTION_NUMBER)
         return json_real(*(const double *)field);
-    if (option->kind == OPTION_CHOICE)
+    if (option->kind == OPTION_CHOICE || option->kind == OPTION_DEVICE)
         return json_string(option->choices[*(const int *)field]);
     if (option->kind == OPTION_TEXT)
         return text_or_null(*(const char *const *)field);

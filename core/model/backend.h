@@ -42,6 +42,10 @@ struct backend;
 struct backend_ops {
     /* The kernel path for rows and fingerprints ("cpu-avx512-bf16"). */
     const char *(*numerics)(const struct backend *backend);
+    /* What K and V are kept in when nobody asks for something. */
+    enum kv_type (*kv_type)(const struct backend *backend);
+    /* Bytes free where weights, KV and scratch are taken from; NULL: that is the host's memory. */
+    uint64_t (*available)(const struct backend *backend);
     /* Foretell memory without taking any; valid before prepare. */
     struct backend_memory (*memory)(const struct backend *backend, const struct model *model,
                                     const struct backend_limits *limits);

@@ -8,6 +8,7 @@ A case is NAME.sh, run by sh in an empty folder of its own, with
     TINY       the tiny models        CASE       the folder the case stands in
     MODELS     where scripts/fetch_model puts models: a case that needs one that is absent skips
     SANITIZER  what the program was built with ("" for nothing)
+    FAKECUDA_LIBRARY  a libcuda that simulates a GPU ("" where there is none)
 Beside it stand, where they matter:
     NAME.stdout  the exact output (none: empty)
     NAME.stderr  patterns, a line each: `*` stands for any text, a line `...` for any lines (none:
@@ -46,6 +47,7 @@ def environment(options, case, folder):
         "SAMPLES": options.samples,
         "MODELS": os.path.join(cache, "sheaf", "models"),
         "SANITIZER": options.sanitizer,
+        "FAKECUDA_LIBRARY": options.fakecuda,
         "CASE": str(case.parent),
     }
 
@@ -153,6 +155,7 @@ def options_of(arguments):
     parser.add_argument("--tiny", default="")
     parser.add_argument("--samples", default=str(source / "samples"))
     parser.add_argument("--sanitizer", default="")
+    parser.add_argument("--fakecuda", default="")
     parser.add_argument("--bless", action="store_true")
     return parser.parse_args(arguments)
 

@@ -37,12 +37,28 @@ Test(settings, every_row_is_well_formed) {
         cr_assert_gt(strlen(option->help), 5);
         cr_assert_neq(option->commands, 0);
         cr_assert_lt(option->offset, sizeof(struct settings));
-        cr_assert_eq(option->choices != NULL, option->kind == OPTION_CHOICE, "%s", option->name);
+        cr_assert_eq(option->choices != NULL,
+                     option->kind == OPTION_CHOICE || option->kind == OPTION_DEVICE, "%s",
+                     option->name);
         if (option->kind == OPTION_INTEGER || option->kind == OPTION_NUMBER)
             cr_assert_lt(option->min, option->max, "%s", option->name);
         for (size_t j = 0; j < i && option->letter; j++)
             cr_assert_neq(settings_option_at(j)->letter, option->letter, "-%c", option->letter);
     }
+}
+
+Test(settings, a_device_may_have_a_number) {
+    cr_assert_eq(assign("device", "cuda:3"), STATUS_OK);
+    cr_assert_eq(settings.device, DEVICE_CUDA);
+    cr_assert_eq(settings.device_number, 3);
+    cr_assert_eq(assign("device", "cuda"), STATUS_OK);
+    cr_assert_eq(settings.device_number, 0);
+    cr_assert_eq(assign("device", "reference"), STATUS_OK);
+    cr_assert_eq(settings.device, DEVICE_REFERENCE);
+    const char *const wrong[] = {"cuda:",     "cuda:-1", "cuda:1x", "cuda: 1",
+                                 "cuda:1024", "cpu:0",   "CUDA"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        cr_assert_eq(assign("device", wrong[i]), STATUS_BAD_INPUT, "%s", wrong[i]);
 }
 
 Test(settings, integers_are_whole_and_in_range) {

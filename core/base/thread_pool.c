@@ -23,6 +23,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/cpu_affinity.h"
+#include "core/base/thread_seats.h"
 
 #if defined(__SSE__)
 #include <xmmintrin.h>
@@ -33,6 +34,7 @@ enum {
     CACHE_LINE = 64,
     SPIN_NS = 50000,        /* longer than the gap between two sections of a step */
     SPIN_CROWDED_NS = 2000, /* more threads than CPUs: the one waited for needs this CPU */
+    SEATS_NS = 10000,       /* from look to look at those waited for */
     PAUSES_PER_LOOK = 32
 };
 
@@ -52,6 +54,7 @@ struct thread_pool {
     struct thread_pool_slot *slots; /* [thread_count] of this section; NULL: it is not recorded */
     struct thread_pool_meter *meter;
     int64_t spin_ns;
+    struct thread_seats *seats;
     struct worker *workers; /* [thread_count - 1], worker 1 first */
     void (*_Atomic before_sleep)(void);
 
@@ -81,22 +84,40 @@ static void pause_briefly(void) {
 #endif
 }
 
-/* Spins until `word` leaves (`while_equal`) or reaches (otherwise) `value`, for `spin_ns` at most.
- */
-static bool spin_while(atomic_int *word, int value, bool while_equal, int64_t spin_ns) {
-    int64_t end_ns = 0;
-    for (;;) {
-        for (int i = 0; i < PAUSES_PER_LOOK; i++) {
-            if ((atomic_load_explicit(word, memory_order_acquire) == value) != while_equal)
-                return true;
-            pause_briefly();
-        }
-        int64_t now_ns = clock_now_ns();
-        if (end_ns == 0)
-            end_ns = now_ns + spin_ns;
-        if (now_ns >= end_ns)
-            return false;
+/* What a thread waits for: that `word` leaves (`while_equal`) or reaches (otherwise) `value`. */
+struct waiting {
+    atomic_int *word;
+    int value;
+    bool while_equal;
+};
+
+static bool wait_is_over(const struct waiting *waiting) {
+    for (int i = 0; i < PAUSES_PER_LOOK; i++) {
+        bool equal = atomic_load_explicit(waiting->word, memory_order_acquire) == waiting->value;
+        if (equal != waiting->while_equal)
+            return true;
+        pause_briefly();
     }
+    return false;
+}
+
+/* Spins until the wait is over: true. False: it lasted too long or this CPU went to another worker,
+ * so the thread should sleep. */
+static bool spin(struct thread_pool *pool, int worker_index, const struct waiting *waiting) {
+    int64_t start_ns = 0, look_ns = SEATS_NS;
+    while (!wait_is_over(waiting)) {
+        int64_t now_ns = clock_now_ns();
+        if (start_ns == 0)
+            start_ns = now_ns;
+        if (now_ns - start_ns >= pool->spin_ns)
+            return false;
+        if (now_ns - start_ns < look_ns)
+            continue;
+        if (thread_seats_look(pool->seats, worker_index))
+            return false;
+        look_ns += SEATS_NS;
+    }
+    return true;
 }
 
 /* Claims the next task of the present section, or answers -1. */
@@ -141,8 +162,9 @@ static void call_before_sleep(struct thread_pool *pool) {
 }
 
 /* Returns the number of the section that ended the wait. */
-static int wait_for_section(struct thread_pool *pool, int seen) {
-    if (!spin_while(&pool->section, seen, true, pool->spin_ns)) {
+static int wait_for_section(struct thread_pool *pool, int worker_index, int seen) {
+    struct waiting waiting = {&pool->section, seen, true};
+    if (!spin(pool, worker_index, &waiting)) {
         call_before_sleep(pool);
         atomic_fetch_add(&pool->sleepers, 1);
         while (atomic_load(&pool->section) == seen)
@@ -153,7 +175,8 @@ static int wait_for_section(struct thread_pool *pool, int seen) {
 }
 
 static void wait_for_finish(struct thread_pool *pool) {
-    if (spin_while(&pool->unfinished, 0, false, pool->spin_ns))
+    struct waiting waiting = {&pool->unfinished, 0, false};
+    if (spin(pool, 0, &waiting))
         return;
     call_before_sleep(pool);
     atomic_store(&pool->caller_sleeps, 1);
@@ -175,11 +198,14 @@ static void *worker_main(void *argument) {
     if (worker->cpu >= 0)
         pin_to(worker->cpu);
     thread_pool_set_float_mode();
+    thread_seats_take(pool->seats, worker->index);
     for (int seen = 0;;) {
-        seen = wait_for_section(pool, seen);
+        seen = wait_for_section(pool, worker->index, seen);
         if (atomic_load(&pool->stopping))
             return NULL;
+        thread_seats_work(pool->seats, worker->index);
         finish_tasks(pool, run_tasks(pool, worker->index));
+        thread_seats_rest(pool->seats, worker->index);
     }
 }
 
@@ -216,16 +242,23 @@ static enum status start_workers(struct thread_pool *pool, const int *cpus, int 
                            started + 2, wanted);
 }
 
-static struct thread_pool *pool_alloc(int thread_count) {
+static void pool_free(struct thread_pool *pool) {
+    thread_seats_destroy(pool->seats);
+    free(pool->workers);
+    free(pool);
+}
+
+static struct thread_pool *pool_alloc(int thread_count, bool pin) {
     struct thread_pool *pool = aligned_alloc(CACHE_LINE, sizeof *pool);
     if (!pool)
         return NULL;
     memset(pool, 0, sizeof *pool);
     pool->thread_count = thread_count;
     pool->workers = calloc((size_t)thread_count, sizeof *pool->workers);
-    if (pool->workers)
+    pool->seats = thread_seats_create(thread_count, !pin);
+    if (pool->workers && pool->seats)
         return pool;
-    free(pool);
+    pool_free(pool);
     return NULL;
 }
 
@@ -235,7 +268,7 @@ enum status thread_pool_create(int thread_count, bool pin, struct thread_pool **
     if (thread_count < 1 || thread_count > THREADS_MAX)
         return error_set(error, STATUS_BAD_INPUT, "thread count must be 1 to %d, got %d",
                          THREADS_MAX, thread_count);
-    struct thread_pool *created = pool_alloc(thread_count);
+    struct thread_pool *created = pool_alloc(thread_count, pin);
     if (!created)
         return error_no_memory(error, "the thread pool");
     int cpus[CPU_AFFINITY_MAX];
@@ -256,8 +289,7 @@ void thread_pool_destroy(struct thread_pool *pool) {
     announce_section(pool, pool->thread_count);
     for (int i = 0; i < pool->thread_count - 1; i++)
         pthread_join(pool->workers[i].thread, NULL);
-    free(pool->workers);
-    free(pool);
+    pool_free(pool);
 }
 
 int thread_pool_count(const struct thread_pool *pool) {
@@ -292,8 +324,11 @@ void thread_pool_run(struct thread_pool *pool, int task_count,
     pool->task_count = task_count;
     atomic_store_explicit(&pool->unfinished, task_count, memory_order_relaxed);
     atomic_store_explicit(&pool->unclaimed, task_count, memory_order_release);
+    thread_seats_take(pool->seats, 0);
+    thread_seats_work(pool->seats, 0);
     announce_section(pool, task_count - 1);
     finish_tasks(pool, run_tasks(pool, 0));
+    thread_seats_rest(pool->seats, 0);
     wait_for_finish(pool);
     if (section != NULL)
         section->end_ns = clock_now_ns();

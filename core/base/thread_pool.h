@@ -1,9 +1,9 @@
 /* A pool that runs short parallel sections many thousand times a second.
  *
  * Tasks are claimed from an atomic counter, so a worker that loses its core delays only the task it
- * holds. Waiting is a bounded spin, then a futex: a busy neighbour on one core must not make the
- * others burn theirs. Results must not depend on which worker runs a task. The calling thread is
- * worker 0. */
+ * holds, and it is lent the core of one that waits for it (thread_seats.h). Waiting is a bounded
+ * spin, then a futex: a busy neighbour on one core must not make the others burn theirs. Results
+ * must not depend on which worker runs a task. The calling thread is worker 0. */
 #ifndef CORE_BASE_THREAD_POOL_H
 #define CORE_BASE_THREAD_POOL_H
 
@@ -15,8 +15,9 @@
 struct thread_pool;
 
 /* thread_count ≥ 1 includes the caller. Every worker sets FTZ/DAZ; so must the caller
- * (thread_pool_set_float_mode). `pin` binds worker i ≥ 1 to the i-th CPU of the affinity mask; the
- * caller, whose mask later threads would inherit, is left alone. Workers take no signals. */
+ * (thread_pool_set_float_mode). `pin` binds worker i ≥ 1 to the i-th CPU of the affinity mask, and
+ * no CPU is ever lent; the caller, whose mask later threads would inherit, is left alone. Workers
+ * take no signals. */
 enum status thread_pool_create(int thread_count, bool pin, struct thread_pool **pool,
                                struct error *error);
 void thread_pool_destroy(struct thread_pool *pool);

@@ -85,7 +85,7 @@ Test(base_faults, thread_pool_create_is_out_of_memory) {
         cr_assert_eq(pool == NULL, failed);
         thread_pool_destroy(pool);
     } while (failed);
-    cr_assert_eq(n, 3);
+    cr_assert_eq(n, 6);
 }
 
 Test(base_faults, counting_cores_falls_back) {

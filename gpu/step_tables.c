@@ -74,23 +74,29 @@ static int key_count(const struct step_run *run) {
     return run->position_first + run->row_count;
 }
 
-/* Long runs first: their blocks start first and the short ones fill the gaps. */
-static void order_runs(struct step_tables *tables, const struct step_plan *plan) {
-    for (int i = 0; i < plan->run_count; i++) {
-        int place = i;
-        for (; place > 0 &&
-               key_count(&plan->runs[tables->order[place - 1]]) < key_count(&plan->runs[i]);
-             place--)
-            tables->order[place] = tables->order[place - 1];
-        tables->order[place] = i;
-    }
-}
-
-/* ---- pages ---- */
-
 static int page_count(const struct step_run *run) {
     return (key_count(run) + KV_TILE - 1) / KV_TILE;
 }
+
+/* More keys first, then as they came. */
+static int compare_runs(const void *a, const void *b) {
+    const struct step_tables_run *left = a, *right = b;
+    if (left->key_count != right->key_count)
+        return left->key_count > right->key_count ? -1 : 1;
+    return left->run < right->run ? -1 : left->run > right->run;
+}
+
+/* Long runs first: their blocks start first and the short ones fill the gaps. */
+static void order_runs(struct step_tables *tables, const struct step_plan *plan) {
+    int64_t pages = 0;
+    for (int i = 0; i < plan->run_count; i++) {
+        tables->order[i] = (struct step_tables_run){i, key_count(&plan->runs[i]), pages};
+        pages += page_count(&plan->runs[i]);
+    }
+    qsort(tables->order, (size_t)plan->run_count, sizeof *tables->order, compare_runs);
+}
+
+/* ---- pages ---- */
 
 static void fill_pages(struct step_tables *tables, const struct step_plan *plan, int group) {
     struct step_tables_group *made = &tables->groups[group];
@@ -147,13 +153,6 @@ static struct attention_task make_task(const struct step_tables *tables, const s
     return task;
 }
 
-static int64_t pages_before(const struct step_plan *plan, int run) {
-    int64_t count = 0;
-    for (int i = 0; i < run; i++)
-        count += page_count(&plan->runs[i]);
-    return count;
-}
-
 /* Tasks of one kind, at the block's end, which nothing else grows meanwhile. */
 static void add_tasks(struct step_tables *tables, const struct step_plan *plan, int group,
                       bool decode) {
@@ -163,13 +162,13 @@ static void add_tasks(struct step_tables *tables, const struct step_plan *plan, 
     int count = 0;
     bool walks = false;
     for (int i = 0; i < plan->run_count; i++) {
-        const struct step_run *run = &plan->runs[tables->order[i]];
+        const struct step_tables_run *place = &tables->order[i];
+        const struct step_run *run = &plan->runs[place->run];
         struct cut cut = cut_of(&tables->limits, run);
-        int64_t pages = pages_before(plan, tables->order[i]);
         for (int first = 0; cut.decode == decode && first < cut.packed; first += cut.rows) {
             int rows = least(cut.rows, cut.packed - first);
             tasks[count] = make_task(tables, run, group, first, rows);
-            tasks[count].pages = pages;
+            tasks[count].pages = place->pages;
             walks = walks || tasks[count].span_end - tasks[count].span_first > 1;
             count++;
         }

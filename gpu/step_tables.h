@@ -25,7 +25,6 @@ struct step_tables_limits {
     int64_t state_rows; /* of cut tasks, in a step */
 };
 
-/* A place in the block; the same in the host's and the device's copy. */
 /* Places in the block are byte offsets, the same in the host's and in the device's copy. */
 struct step_tables_group {
     size_t page_table;      /* int32_t: the runs' page lists, one behind another */
@@ -40,6 +39,12 @@ struct step_tables_group {
     int64_t packed_rows; /* of the merges */
 };
 
+/* A run of the step, and its first entry in the groups' page tables. */
+struct step_tables_run {
+    int run, key_count;
+    int64_t pages;
+};
+
 struct step_tables {
     struct step_tables_limits limits;
     char *block; /* borrowed, step_tables_bytes */
@@ -48,7 +53,7 @@ struct step_tables {
     size_t tokens, positions; /* int32_t [rows] */
     size_t samples;           /* int32_t [sample_count]: rows */
     struct step_tables_group groups[MODEL_KV_GROUPS_MAX];
-    int *order; /* [run_count] runs, those with the most keys first */
+    struct step_tables_run *order; /* [run_count] runs, those with the most keys first */
 };
 
 /* The largest block that a step can need. */

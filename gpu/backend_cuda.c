@@ -41,6 +41,7 @@ static enum status begin_step(struct backend *backend, const struct step_plan *p
     cuda->residual_pending = false;
     for (int i = 0; i < ACTIVATION_COUNT; i++)
         cuda->pending[i] = (struct cuda_pending){0, 0};
+    TRY(backend_cuda_stream_begin(cuda, plan->sample_count > 0, error));
     step_tables_fill(&cuda->tables, plan);
     return device_copy_to_device(cuda->device, DEVICE_COMPUTE, cuda->at.tables,
                                  cuda->tables_host.bytes, cuda->tables.used, error);
@@ -68,6 +69,7 @@ static const float *logits_view(const struct backend *backend) {
 /* device_close frees what is on the device. */
 static void destroy(struct backend *backend) {
     struct backend_cuda *cuda = backend_cuda_of(backend);
+    backend_cuda_stream_release(cuda);
     device_host_free(cuda->device, &cuda->tables_host);
     device_host_free(cuda->device, &cuda->logits_host);
     device_close(cuda->device);

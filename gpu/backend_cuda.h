@@ -21,6 +21,15 @@ enum kv_type backend_cuda_kv_type(const struct backend *backend);
 /* Device memory that is free now. */
 uint64_t backend_cuda_available(const struct backend *backend);
 
+/* Before memory and prepare: weights, without rope tables, may take so many bytes of device memory,
+ * 0: all they need. The linears that do not fit are copied to the device in every step, from the
+ * model's file, which must stay mapped. */
+void backend_cuda_stream_limit(struct backend *backend, uint64_t bytes);
+/* Bytes that a step copies under the limit; 0: everything stays. */
+uint64_t backend_cuda_stream_step_bytes(const struct backend *backend, const struct model *model);
+/* Bytes copied so far. */
+uint64_t backend_cuda_stream_copied(const struct backend *backend);
+
 /* Of all steps so far, where inputs of matmuls are fp16: rows that had to be scaled to fit, and
  * values beyond even that. */
 struct backend_cuda_counts {

@@ -152,7 +152,8 @@ struct backend_memory backend_cuda_memory_need(const struct backend *backend,
     const struct backend_cuda *cuda = (const void *)backend;
     struct cuda_areas areas;
     struct backend_memory need = {
-        .weights = backend_cuda_weights_bytes(model, limits->context_max),
+        .weights = backend_cuda_stream_memory(cuda, backend_cuda_weights_bytes(model)) +
+                   backend_cuda_weights_rope_bytes(model, limits->context_max),
         .scratch = lay_out(cuda, model, limits, 0, &areas),
     };
     for (int g = 0; g < model->kv_group_count; g++)

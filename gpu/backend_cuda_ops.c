@@ -150,7 +150,7 @@ static struct cuda_pending multiply(struct backend_cuda *cuda, const struct matm
     const struct launch_config *config =
         launch_config_linear(linear->type, matmul->rows > LINEAR_FEW_TILE);
     struct linear_arguments arguments = {
-        .weights = linear->weights,
+        .weights = backend_cuda_stream_take(cuda, linear),
         .in = matmul->in,
         .parts = linear->split_count > 1 ? cuda->at.parts : matmul->out,
         .row_bytes = linear->row_bytes,
@@ -163,6 +163,7 @@ static struct cuda_pending multiply(struct backend_cuda *cuda, const struct matm
     int64_t row_blocks = (matmul->rows + config->rows - 1) / config->rows;
     backend_cuda_ops_launch(cuda, config, column_blocks * linear->split_count * row_blocks,
                             &arguments, sizeof arguments);
+    backend_cuda_stream_give_back(cuda, linear);
     struct cuda_pending pending = {matmul->row_scale, linear->bias};
     if (linear->split_count == 1)
         return pending;

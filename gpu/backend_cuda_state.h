@@ -9,6 +9,7 @@
 #include "gpu/backend_cuda.h"
 #include "gpu/device_host.h"
 #include "gpu/step_tables.h"
+#include "gpu/weight_ring.h"
 
 /* A linear on the device: its parts' rows one behind another. */
 struct cuda_linear {
@@ -48,6 +49,18 @@ struct cuda_areas {
     uint64_t counters;                               /* uint32_t [COUNTER_COUNT] */
 };
 
+/* Linears that do not stay on the device. */
+struct cuda_stream {
+    uint64_t limit;      /* bytes of weights on the device; 0: none */
+    uint64_t ring_bytes; /* 0: all stay */
+    int piece_count;
+    int *piece_of; /* [linear_count] by linear.id; negative: stays; NULL: all stay */
+    struct weight_ring_piece *pieces;
+    struct weight_ring_part *parts;
+    struct device_host *decoded; /* [piece_count]: of linears whose parts have several types */
+    struct weight_ring *ring;
+};
+
 struct backend_cuda {
     struct backend base;
     struct device *device;
@@ -57,6 +70,7 @@ struct backend_cuda {
     struct cuda_tensor *vectors; /* [vector_count] fp32 */
     int vector_count;
     uint64_t embedding;
+    struct cuda_stream stream;
     struct cuda_rope *ropes; /* [rope_count] */
     int rope_count;
     struct backend_limits limits;
@@ -90,8 +104,9 @@ enum status backend_cuda_memory_reserve(struct backend *backend,
                                         const struct backend_limits *limits, struct error *error);
 
 /* ---- backend_cuda_weights.c ---- */
-/* Bytes of device memory that prepare takes, the rope tables included. */
-uint64_t backend_cuda_weights_bytes(const struct model *model, int context);
+/* Bytes of all weights; and of the rope tables, which come on top. */
+uint64_t backend_cuda_weights_bytes(const struct model *model);
+uint64_t backend_cuda_weights_rope_bytes(const struct model *model, int context);
 enum status backend_cuda_weights_prepare(struct backend *backend, const struct model *model,
                                          struct error *error);
 /* Rope tables, when the context is known. */
@@ -100,7 +115,29 @@ void backend_cuda_weights_release(struct backend_cuda *cuda);
 /* The type id of the kernels, and how it lies when parts of several types are made one. */
 enum weight_type backend_cuda_weights_type(const struct backend_cuda *cuda,
                                            const struct linear *linear);
+/* The linears of an op in the order of their use, at most two; NULL-terminated. */
+void backend_cuda_weights_linears_of(const struct op *op, const struct linear *linears[3]);
+/* Whether it is the token table. */
+bool backend_cuda_weights_is_tied(const struct model *model, const struct linear *linear);
+uint64_t backend_cuda_weights_row_bytes(const struct linear *linear);
+/* Of what always stays: the table, vectors, biases; without rope tables. */
+uint64_t backend_cuda_weights_fixed_bytes(const struct model *model);
 uint64_t backend_cuda_weights_vector(const struct backend_cuda *cuda, const struct tensor *tensor);
+
+/* ---- backend_cuda_stream.c ---- */
+/* What `all` bytes of weights, rope tables not among them, take under the limit. */
+uint64_t backend_cuda_stream_memory(const struct backend_cuda *cuda, uint64_t all);
+/* In prepare: which linears will be streamed; then, when all are prepared, the ring. */
+enum status backend_cuda_stream_decide(struct backend_cuda *cuda, struct error *error);
+bool backend_cuda_stream_has(const struct backend_cuda *cuda, int linear_id);
+struct device_host *backend_cuda_stream_decoded(struct backend_cuda *cuda, int linear_id);
+enum status backend_cuda_stream_start(struct backend_cuda *cuda, struct error *error);
+enum status backend_cuda_stream_begin(struct backend_cuda *cuda, bool with_logits,
+                                      struct error *error);
+/* Around the use of a linear's weights: their address now. */
+uint64_t backend_cuda_stream_take(struct backend_cuda *cuda, const struct cuda_linear *linear);
+void backend_cuda_stream_give_back(struct backend_cuda *cuda, const struct cuda_linear *linear);
+void backend_cuda_stream_release(struct backend_cuda *cuda);
 
 /* ---- backend_cuda_ops.c ---- */
 void backend_cuda_ops_embed(struct backend *backend, const struct op_embed *op);

@@ -18,8 +18,7 @@ static uint64_t aligned(uint64_t bytes) {
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* The linears of an op, at most two; NULL-terminated. */
-static void linears_of(const struct op *op, const struct linear *linears[3]) {
+void backend_cuda_weights_linears_of(const struct op *op, const struct linear *linears[3]) {
     linears[0] = linears[1] = linears[2] = NULL;
     if (op->kind == OP_ATTENTION)
         linears[0] = &op->attention.qkv, linears[1] = &op->attention.out;
@@ -52,23 +51,59 @@ enum weight_type backend_cuda_weights_type(const struct backend_cuda *cuda,
     return (enum weight_type)linear->parts[0]->type->id;
 }
 
-static uint64_t row_bytes(const struct linear *linear) {
+uint64_t backend_cuda_weights_row_bytes(const struct linear *linear) {
     return is_mixed(linear) ? (uint64_t)linear->in * sizeof(uint16_t) : linear->parts[0]->row_bytes;
 }
 
 /* ---- how much ---- */
 
+bool backend_cuda_weights_is_tied(const struct model *model, const struct linear *linear) {
+    return linear->part_count == 1 && linear->parts[0] == table_of(model);
+}
+
 static uint64_t linear_bytes(const struct model *model, const struct linear *linear) {
-    bool tied = linear->part_count == 1 && linear->parts[0] == table_of(model);
-    uint64_t bytes = tied ? 0 : aligned((uint64_t)linear->out * row_bytes(linear));
+    if (backend_cuda_weights_is_tied(model, linear))
+        return 0;
+    return aligned((uint64_t)linear->out * backend_cuda_weights_row_bytes(linear));
+}
+
+static uint64_t bias_bytes(const struct linear *linear) {
     for (int i = 0; i < linear->part_count; i++)
         if (linear->biases[i] != NULL)
-            return bytes + aligned((uint64_t)linear->out * sizeof(float));
-    return bytes;
+            return aligned((uint64_t)linear->out * sizeof(float));
+    return 0;
 }
 
 static uint64_t vector_bytes(const struct tensor *tensor) {
     return tensor == NULL ? 0 : aligned(tensor->row_count * tensor->dims[0] * sizeof(float));
+}
+
+uint64_t backend_cuda_weights_fixed_bytes(const struct model *model) {
+    const struct tensor *table = table_of(model);
+    uint64_t bytes = table != NULL ? aligned(table->byte_count) : 0;
+    for (int i = 0; i < model->op_count; i++) {
+        const struct op *op = &model->ops[i];
+        const struct linear *linears[3];
+        backend_cuda_weights_linears_of(op, linears);
+        for (int j = 0; linears[j] != NULL; j++)
+            bytes += bias_bytes(linears[j]);
+        if (op->kind == OP_NORM)
+            bytes += vector_bytes(op->norm.weight);
+        else if (op->kind == OP_ATTENTION)
+            bytes += vector_bytes(op->attention.q_norm) + vector_bytes(op->attention.k_norm);
+    }
+    return bytes;
+}
+
+uint64_t backend_cuda_weights_bytes(const struct model *model) {
+    uint64_t bytes = backend_cuda_weights_fixed_bytes(model);
+    for (int i = 0; i < model->op_count; i++) {
+        const struct linear *linears[3];
+        backend_cuda_weights_linears_of(&model->ops[i], linears);
+        for (int j = 0; linears[j] != NULL; j++)
+            bytes += linear_bytes(model, linears[j]);
+    }
+    return bytes;
 }
 
 static bool is_first_rope(const struct model *model, int index) {
@@ -79,27 +114,12 @@ static bool is_first_rope(const struct model *model, int index) {
     return model->ops[index].attention.rope->pairing != ROPE_NONE;
 }
 
-static uint64_t rope_bytes(const struct rope *rope, int context) {
-    return aligned((uint64_t)context * (uint64_t)rope->dims * sizeof(float));
-}
-
-uint64_t backend_cuda_weights_bytes(const struct model *model, int context) {
-    const struct tensor *table = table_of(model);
-    uint64_t bytes = table != NULL ? aligned(table->byte_count) : 0;
-    for (int i = 0; i < model->op_count; i++) {
-        const struct op *op = &model->ops[i];
-        const struct linear *linears[3];
-        linears_of(op, linears);
-        for (int j = 0; linears[j] != NULL; j++)
-            bytes += linear_bytes(model, linears[j]);
-        if (op->kind == OP_NORM)
-            bytes += vector_bytes(op->norm.weight);
-        if (op->kind != OP_ATTENTION)
-            continue;
-        bytes += vector_bytes(op->attention.q_norm) + vector_bytes(op->attention.k_norm);
-        if (is_first_rope(model, i))
-            bytes += rope_bytes(op->attention.rope, context);
-    }
+uint64_t backend_cuda_weights_rope_bytes(const struct model *model, int context) {
+    uint64_t bytes = 0;
+    for (int i = 0; i < model->op_count; i++)
+        if (model->ops[i].kind == OP_ATTENTION && is_first_rope(model, i))
+            bytes += aligned((uint64_t)context * (uint64_t)model->ops[i].attention.rope->dims *
+                             sizeof(float));
     return bytes;
 }
 
@@ -182,6 +202,35 @@ static enum status upload_bias(struct backend_cuda *cuda, const struct linear *l
     return status;
 }
 
+/* For streaming, parts of several types are decoded once, and kept on the host. */
+static enum status decode_to_host(struct backend_cuda *cuda, const struct linear *linear,
+                                  struct cuda_linear *made, struct error *error) {
+    struct device_host *host = backend_cuda_stream_decoded(cuda, linear->id);
+    uint64_t bytes = (uint64_t)made->columns * (uint64_t)made->row_bytes;
+    TRY(device_host_alloc(cuda->device, bytes, host, error));
+    TRY(device_memory_alloc(cuda->device, DEVICE_MEMORY_STAGING, bytes, &made->weights, error));
+    enum status status = upload_parts(cuda, linear, made, error);
+    if (status == STATUS_OK)
+        status = device_copy_download(cuda->device, DEVICE_COMPUTE, host->bytes, made->weights,
+                                      bytes, error);
+    device_memory_free(cuda->device, made->weights);
+    made->weights = 0;
+    return status;
+}
+
+static enum status upload_linear(struct backend_cuda *cuda, const struct linear *linear,
+                                 struct cuda_linear *made, struct error *error) {
+    uint64_t bytes = (uint64_t)made->columns * (uint64_t)made->row_bytes;
+    if (backend_cuda_stream_has(cuda, linear->id))
+        return is_mixed(linear) ? decode_to_host(cuda, linear, made, error) : STATUS_OK;
+    if (backend_cuda_weights_is_tied(cuda->model, linear)) {
+        made->weights = cuda->embedding;
+        return STATUS_OK;
+    }
+    TRY(allocate(cuda, bytes, &made->weights, error));
+    return upload_parts(cuda, linear, made, error);
+}
+
 static enum status check_linear(const struct backend_cuda *cuda, const struct linear *linear,
                                 struct error *error) {
     enum weight_type type = backend_cuda_weights_type(cuda, linear);
@@ -200,7 +249,7 @@ static enum status prepare_linear(struct backend_cuda *cuda, const struct linear
     struct cuda_linear *made = &cuda->linears[linear->id];
     TRY(check_linear(cuda, linear, error));
     *made = (struct cuda_linear){
-        .row_bytes = (int64_t)row_bytes(linear),
+        .row_bytes = (int64_t)backend_cuda_weights_row_bytes(linear),
         .type = backend_cuda_weights_type(cuda, linear),
         .columns = linear->out,
         .k = linear->in,
@@ -208,13 +257,7 @@ static enum status prepare_linear(struct backend_cuda *cuda, const struct linear
     };
     for (int many = 0; many < 2; many++)
         TRY(device_launch_prepare(cuda->device, launch_config_linear(made->type, many), error));
-    if (linear->part_count == 1 && linear->parts[0] == table_of(cuda->model)) {
-        made->weights = cuda->embedding;
-    } else {
-        TRY(allocate(cuda, (uint64_t)made->columns * (uint64_t)made->row_bytes, &made->weights,
-                     error));
-        TRY(upload_parts(cuda, linear, made, error));
-    }
+    TRY(upload_linear(cuda, linear, made, error));
     return upload_bias(cuda, linear, made, error);
 }
 
@@ -253,7 +296,7 @@ static enum status prepare_embedding(struct backend_cuda *cuda, struct error *er
 
 static enum status prepare_op(struct backend_cuda *cuda, const struct op *op, struct error *error) {
     const struct linear *linears[3];
-    linears_of(op, linears);
+    backend_cuda_weights_linears_of(op, linears);
     for (int i = 0; linears[i] != NULL; i++)
         TRY(prepare_linear(cuda, linears[i], error));
     if (op->kind == OP_NORM)
@@ -279,12 +322,13 @@ enum status backend_cuda_weights_prepare(struct backend *backend, const struct m
     cuda->vectors = calloc((size_t)model->op_count * 2, sizeof *cuda->vectors);
     if (cuda->linears == NULL || cuda->vectors == NULL)
         return error_no_memory(error, "weights");
+    TRY(backend_cuda_stream_decide(cuda, error));
     TRY(prepare_embedding(cuda, error));
     for (int i = 0; i < model->op_count; i++)
         TRY(prepare_op(cuda, &model->ops[i], error));
     if (model->gguf != NULL)
         gguf_forget_all(model->gguf);
-    return STATUS_OK;
+    return backend_cuda_stream_start(cuda, error);
 }
 
 /* ---- rope tables ---- */

@@ -35,7 +35,7 @@ struct engine {
 static enum status init_scheduler(struct engine *engine, const struct engine_options *options,
                                   struct error *error) {
     TRY(page_budget_check(options, error));
-    int guesses = options->speculate ? lookup_guess_rows_max(options->max_sequences) : 0;
+    int guesses = options->speculate ? lookup_more_rows(options->max_sequences) : 0;
     struct backend_limits limits = {
         .row_count_max = options->batch_tokens + options->max_sequences + guesses,
         .run_count_max = options->max_sequences,
@@ -60,7 +60,7 @@ static enum status init_sampling(struct engine *engine, const struct elementwise
     size_t sequences = (size_t)engine->scheduler.options.max_sequences;
     size_t rows = sequences;
     if (engine->scheduler.options.speculate)
-        rows += (size_t)lookup_guess_rows_max((int)sequences);
+        rows += (size_t)lookup_more_rows((int)sequences);
     engine->sampled = calloc(sequences, sizeof *engine->sampled);
     engine->outcomes = calloc(rows, sizeof *engine->outcomes);
     engine->events = calloc(2 * sequences, sizeof *engine->events);

@@ -24,9 +24,10 @@ size_t lookup_place_count(int token_count_max) {
     return count;
 }
 
-int lookup_guess_rows_max(int max_sequences) {
-    int most = max_sequences * LOOKUP_GUESSES_MAX;
-    return most < LOOKUP_ROWS_MAX ? most : LOOKUP_ROWS_MAX - 1;
+int lookup_more_rows(int max_sequences) {
+    int most = max_sequences * (1 + LOOKUP_GUESSES_MAX);
+    most = most < LOOKUP_ROWS_MAX ? most : LOOKUP_ROWS_MAX;
+    return most > max_sequences ? most - max_sequences : 0;
 }
 
 uint64_t lookup_bytes(int max_sequences, int token_count_max) {

@@ -67,7 +67,7 @@ static enum status init_pools(struct scheduler *scheduler, struct error *error) 
 static enum status init_arrays(struct scheduler *scheduler, struct error *error) {
     const struct scheduler_options *options = &scheduler->options;
     size_t sequences = (size_t)options->max_sequences;
-    size_t guesses = options->speculate ? (size_t)lookup_guess_rows_max(options->max_sequences) : 0;
+    size_t guesses = options->speculate ? (size_t)lookup_more_rows(options->max_sequences) : 0;
     size_t pages = (size_t)options->context / KV_PAGE_TOKENS + 1;
     scheduler->running = calloc(sequences, sizeof *scheduler->running);
     scheduler->refused = calloc(sequences, sizeof *scheduler->refused);

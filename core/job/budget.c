@@ -145,7 +145,7 @@ const char *budget_kv_name(enum kv_type type) {
 static struct backend_limits limits_of(const struct settings *settings, const struct model *model,
                                        const struct backend *backend, int context) {
     int sequences = (int)settings->max_sequences;
-    int guesses = settings->speculate == SPECULATE_OFF ? 0 : lookup_guess_rows_max(sequences);
+    int guesses = settings->speculate == SPECULATE_OFF ? 0 : lookup_more_rows(sequences);
     struct backend_limits limits = {
         .row_count_max = (int)settings->batch_tokens + sequences + guesses,
         .run_count_max = 2 * sequences,

@@ -161,11 +161,12 @@ Test(lookup, memory_is_bounded_and_as_foretold) {
     cr_assert_eq(lookup_place_count(2049), 8192);
     cr_assert_eq(lookup_place_count(1 << 30), 1 << 16);
     cr_assert_eq(lookup_bytes(64, 1 << 20), 64 * 4 << 16);
-    cr_assert_eq(lookup_guess_rows_max(1), LOOKUP_GUESSES_MAX);
-    cr_assert_eq(lookup_guess_rows_max(4096), LOOKUP_ROWS_MAX - 1);
+    cr_assert_eq(lookup_more_rows(1), LOOKUP_GUESSES_MAX);
+    cr_assert_eq(lookup_more_rows(4096), 0, "as many rows as there are anyway");
     for (int sequences = 1; sequences < 100; sequences++) {
-        int most = sequences * LOOKUP_GUESSES_MAX;
-        cr_assert_eq(lookup_guess_rows_max(sequences),
-                     most < LOOKUP_ROWS_MAX ? most : LOOKUP_ROWS_MAX - 1);
+        int rows = sequences + lookup_more_rows(sequences);
+        cr_assert_eq(rows, sequences > LOOKUP_ROWS_MAX       ? sequences
+                           : 8 * sequences < LOOKUP_ROWS_MAX ? 8 * sequences
+                                                             : LOOKUP_ROWS_MAX);
     }
 }

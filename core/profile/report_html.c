@@ -22,7 +22,8 @@ static const char HEAD[] =
     "th, td { text-align: right; padding: 2px 8px; border-bottom: 1px solid var(--faint); }\n"
     "th:first-child, td:first-child, td.words, th.words { text-align: left; }\n"
     ".wide { overflow-x: auto; }\n"
-    "svg { width: 100%; height: auto; } svg text { font-size: 12px; fill: var(--ink); }\n"
+    "svg { width: 100%; min-width: 640px; height: auto; } svg text { font-size: 12px; fill: "
+    "var(--ink); }\n"
     ".bar { fill: var(--bar); } .attention { fill: var(--attention); }\n"
     ".floor { stroke: var(--floor); stroke-width: 2; } .axis { stroke: var(--ink); }\n"
     ".grid { stroke: var(--faint); } .roof { stroke: var(--ink); stroke-width: 2; }\n"
@@ -151,13 +152,13 @@ static bool append_ops(struct text *out, const json_t *report) {
 static bool append_plots(struct text *out, const json_t *report) {
     const json_t *steps = json_object_get(report, "steps");
     const json_t *documents = json_object_get(report, "documents");
-    bool fine = text_append_string(out, "<h2>Roofline</h2>\n") &&
-                report_plot_roofline(out, report) &&
-                text_append_string(out, "<h2>Layers</h2>\n<p>Attention is the darker part of each "
-                                        "bar.</p>\n") &&
-                report_plot_layers(out, json_object_get(report, "layers")) &&
-                text_append_string(out, "<h2>KV memory</h2>\n") && report_plot_memory(out, steps) &&
-                text_append_string(out, "<h2>Steps</h2>\n") && report_plot_steps(out, steps);
+    bool fine =
+        text_append_string(out, "<h2>Roofline</h2>\n") && report_plot_roofline(out, report) &&
+        text_append_string(out, "<h2>Layers</h2>\n<p>Attention is the part of each bar in a "
+                                "colour of its own.</p>\n") &&
+        report_plot_layers(out, json_object_get(report, "layers")) &&
+        text_append_string(out, "<h2>KV memory</h2>\n") && report_plot_memory(out, steps) &&
+        text_append_string(out, "<h2>Steps</h2>\n") && report_plot_steps(out, steps);
     if (fine && json_array_size(documents) > 0)
         fine =
             text_append_string(out, "<h2>Documents</h2>\n<p>Waiting, prefill, decoding.</p>\n") &&

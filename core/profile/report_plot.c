@@ -41,14 +41,15 @@ static const char *string_of(const json_t *object, const char *key) {
 }
 
 static bool begin(struct text *out, int height, const char *title) {
-    return text_append_format(out,
-                              "<svg role=\"img\" viewBox=\"0 0 %d %d\" aria-label=\"%s\">\n"
-                              "<title>%s</title>\n",
-                              WIDTH, height, title, title);
+    return text_append_format(
+        out,
+        "<div class=\"wide\"><svg role=\"img\" viewBox=\"0 0 %d %d\" aria-label=\"%s\">\n"
+        "<title>%s</title>\n",
+        WIDTH, height, title, title);
 }
 
 static bool end(struct text *out) {
-    return text_append_string(out, "</svg>\n");
+    return text_append_string(out, "</svg></div>\n");
 }
 
 static bool rectangle(struct text *out, const char *class, double x, double y, double width,
@@ -75,7 +76,7 @@ static bool label(struct text *out, double x, double y, const char *anchor, cons
 static bool amount(struct text *out, double x, double y, const char *anchor, double value,
                    const char *unit) {
     return text_append_format(out,
-                              "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%.3g %s</text>\n", x,
+                              "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%.4g %s</text>\n", x,
                               y, anchor, value, unit);
 }
 
@@ -104,6 +105,21 @@ static bool op_bar(struct text *out, const json_t *op, double y, double scale) {
                   "s");
 }
 
+/* The op before which `rank` others come by their seconds; ops are few. */
+static const json_t *op_of_rank(const json_t *ops, size_t rank) {
+    for (size_t i = 0; i < json_array_size(ops); i++) {
+        double seconds = report_plot_number(json_array_get(ops, i), "seconds");
+        size_t before = 0;
+        for (size_t j = 0; j < json_array_size(ops); j++) {
+            double other = report_plot_number(json_array_get(ops, j), "seconds");
+            before += other > seconds || (other == seconds && j < i);
+        }
+        if (before == rank)
+            return json_array_get(ops, i);
+    }
+    return NULL;
+}
+
 bool report_plot_ops(struct text *out, const json_t *ops) {
     size_t count = json_array_size(ops);
     count = count < BARS_MAX ? count : BARS_MAX;
@@ -111,7 +127,7 @@ bool report_plot_ops(struct text *out, const json_t *ops) {
     double scale = largest > 0 ? (WIDTH - LABEL_WIDTH - 80) / largest : 0;
     bool fine = begin(out, (int)count * (BAR_HEIGHT + BAR_GAP) + 10, "Seconds by operation");
     for (size_t i = 0; i < count && fine; i++)
-        fine = op_bar(out, json_array_get(ops, i), 5 + (double)i * (BAR_HEIGHT + BAR_GAP), scale);
+        fine = op_bar(out, op_of_rank(ops, i), 5 + (double)i * (BAR_HEIGHT + BAR_GAP), scale);
     return fine && end(out);
 }
 

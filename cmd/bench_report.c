@@ -29,14 +29,17 @@ void bench_report_number(struct bench_report *report, const char *column, double
                          const char *unit) {
     char name[64];
     snprintf(name, sizeof name, "%s%s%s", column, unit[0] ? " " : "", unit);
-    json_t *number = value == floor(value) && fabs(value) < 1e15 ? json_integer((json_int_t)value)
-                                                                 : json_real(value);
+    json_t *number = isnan(value)                                  ? json_null()
+                     : value == floor(value) && fabs(value) < 1e15 ? json_integer((json_int_t)value)
+                                                                   : json_real(value);
     json_object_set_new(last_row(report), name, number);
 }
 
 static void cell_text(const json_t *cell, char *text, size_t bytes) {
     if (json_is_string(cell))
         snprintf(text, bytes, "%s", json_string_value(cell));
+    else if (json_is_null(cell))
+        snprintf(text, bytes, "-");
     else if (json_is_integer(cell))
         snprintf(text, bytes, "%lld", (long long)json_integer_value(cell));
     else

@@ -16,7 +16,7 @@ void bench_report_deinit(struct bench_report *report);
 
 void bench_report_begin(struct bench_report *report); /* a new row */
 void bench_report_text(struct bench_report *report, const char *column, const char *value);
-/* The unit becomes part of the column's name. */
+/* The unit becomes part of the column's name. NaN: not measured, null in JSON. */
 void bench_report_number(struct bench_report *report, const char *column, double value,
                          const char *unit);
 void bench_report_print(const struct bench_report *report, const char *numerics, int threads);

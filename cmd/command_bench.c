@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/bench_batches.h"
 #include "cmd/bench_report.h"
 #include "cmd/commands.h"
 #include "cmd/exit_code.h"
@@ -109,10 +110,19 @@ static enum status bench_pages(struct bench *bench, enum attention_page_type typ
     return STATUS_OK;
 }
 
-static enum status bench_attention(struct bench *bench, struct error *error) {
+static enum status bench_model_shapes(struct bench *bench, struct error *error) {
     TRY(measure_ceilings(bench, error));
     TRY(bench_pages(bench, ATTENTION_PAGE_BF16, "bf16", error));
     return bench_pages(bench, ATTENTION_PAGE_INT8, "int8", error);
+}
+
+/* Variants on a batch named on the command line: cmd/bench_batches.c. */
+static enum status bench_attention(struct bench *bench, struct error *error) {
+    if (bench->inputs->count < 2)
+        return bench_model_shapes(bench, error);
+    for (int i = 1; i < bench->inputs->count; i++)
+        TRY(bench_batches_add(&bench->report, &bench->runtime, bench->inputs->items[i], error));
+    return STATUS_OK;
 }
 
 /* ---- tokenizer ---- */

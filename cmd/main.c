@@ -34,9 +34,11 @@ static const struct command commands[] = {
      command_tokenize},
     {"model", COMMAND_MODEL, "info", "Print what a model file holds.",
      "  sheaf model info --model llama.gguf\n", command_model},
-    {"bench", COMMAND_BENCH, "matmul|attention|tokenizer|ceilings",
+    {"bench", COMMAND_BENCH, "matmul|attention [BATCH...]|tokenizer|ceilings",
      "Measure kernels against what this machine can do.",
-     "  sheaf bench matmul\n  sheaf bench attention --isa avx2\n", command_bench},
+     "  sheaf bench matmul\n  sheaf bench attention --isa avx2\n"
+     "  sheaf bench attention q2k 8q1s1k --heads 9 --kv-heads 3 --backward\n",
+     command_bench},
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };

@@ -99,7 +99,7 @@ static const struct option options[] = {
     INTEGER("context", 'c', context, ENGINE, 16, 1e9, "most tokens of prompt and output together"),
     CHOICE("too-long", too_long, ENGINE, too_long_choices, "when a document does not fit"),
 
-    CHOICE("kv-dtype", kv_dtype, ENGINE, kv_choices,
+    CHOICE("kv-dtype", kv_dtype, ENGINE | COMMAND_BENCH, kv_choices,
            "number format of the KV cache: bf16 (auto), int8; with CUDA f16 and fp8, too"),
     CHOICE("matmul-dtype", matmul_dtype, ENGINE | COMMAND_BENCH, matmul_choices,
            "what matmul inputs are rounded to: bf16 or fp32 (auto), or int8: faster, less exact"),
@@ -140,6 +140,14 @@ static const struct option options[] = {
     INTEGER("positions", 0, positions, COMMAND_VERIFY, 2, 1e9, "positions to compare"),
     TEXT("show-prompt", 0, show_prompt, COMMAND_PLAN, "ID",
          "print the exact prompt of a document, special tokens marked"),
+    INTEGER("heads", 0, heads, COMMAND_BENCH, 1, 1024, "query heads of a batch"),
+    INTEGER("kv-heads", 0, kv_heads, COMMAND_BENCH, 1, 1024, "KV heads; default: as query heads"),
+    INTEGER("head-dim", 0, head_dim, COMMAND_BENCH, 2, 512, "dimensions of a head, even"),
+    INTEGER("window", 0, window, COMMAND_BENCH, 0, 1e9, "keys a position sees; 0: all earlier"),
+    {"softcap", 0, OPTION_NUMBER, AT(softcap), COMMAND_BENCH, false, 0, 1e9, NULL, "X",
+     "cap of attention scores; 0: none"},
+    SWITCH("bidirectional", 0, bidirectional, COMMAND_BENCH, "no causal mask"),
+    SWITCH("backward", 0, backward, COMMAND_BENCH, "attention's gradients too"),
     SWITCH("ids-only", 0, ids_only, COMMAND_TOKENIZE, "print ids alone, one line a document"),
     SWITCH("json", 0, json, COMMAND_PLAN | COMMAND_MODEL | COMMAND_VERIFY | COMMAND_BENCH,
            "print JSON"),
@@ -162,6 +170,8 @@ void settings_init(struct settings *settings) {
         .prefix_cache = 1,
         .tile_cache = {.bytes = UINT64_C(20) << 30},
         .positions = 256,
+        .heads = 16,
+        .head_dim = 64,
     };
 }
 

@@ -93,6 +93,9 @@ struct settings {
     const char *rows, *against;
     const char *show_prompt;
     long long positions;
+    long long heads, kv_heads, head_dim, window;
+    double softcap;
+    bool bidirectional, backward;
     bool ids_only, json;
     bool show_help, show_version;
 };

@@ -33,7 +33,7 @@ static enum status take_number(struct cursor *cursor, const char *what, int most
         return fail(cursor, what, error);
     for (; at_digit(cursor) && number <= most; cursor->at++)
         number = 10 * number + (cursor->at[0] - '0');
-    if (take(cursor, "k"))
+    if (cursor->at[0] == 'k' && cursor->at[1] != 'v' && take(cursor, "k")) /* `q1kv2`: 1, kv 2 */
         number *= 1024;
     if (number > most) {
         cursor->at = start;

@@ -3,9 +3,9 @@
  *     [COUNT] q QUERIES [s CONTEXT | kv CONTEXT]
  *
  * COUNT sequences (1) that compute QUERIES positions, the last of CONTEXT (as many as QUERIES). A
- * number is decimal without sign or leading zero and may end in k: times 1024. `q2k`: a prompt of
- * 2048; `8q1s1k`: a decode step of 8; `q512s8k_32q1kv2k`: a chunk beside 32 that decode. The
- * notation is that of vLLM's attention benchmarks. */
+ * number is decimal without sign or leading zero and may end in k: times 1024 (before a v the k is
+ * that of kv). `q2k`: a prompt of 2048; `8q1s1k`: a decode step of 8; `q512s8k_32q1kv2k`: a chunk
+ * beside 32 that decode. The notation is that of vLLM's attention benchmarks. */
 #ifndef CORE_KERNELS_BENCH_BATCH_H
 #define CORE_KERNELS_BENCH_BATCH_H
 

@@ -82,16 +82,21 @@ static double rate(const struct trial *trial) {
     return end > start ? work / ((double)(end - start) * 1e-9) : 0;
 }
 
+static double run_trial(struct trial *trial, struct thread_pool *pool, int thread_count,
+                        size_t read_bytes) {
+    trial->thread_count = thread_count;
+    trial->read_bytes = read_bytes;
+    atomic_store(&trial->arrived, 0);
+    thread_pool_run(pool, thread_count, run_task, trial);
+    return rate(trial);
+}
+
 static double best_rate(struct trial *trial, struct thread_pool *pool, int thread_count,
                         size_t read_bytes) {
     double best = 0;
-    trial->thread_count = thread_count;
-    trial->read_bytes = read_bytes;
     int trials = read_bytes > READ_BYTES_A_TRIAL ? TRIALS / 4 : TRIALS;
     for (int i = 0; i < trials; i++) {
-        atomic_store(&trial->arrived, 0);
-        thread_pool_run(pool, thread_count, run_task, trial);
-        double found = rate(trial);
+        double found = run_trial(trial, pool, thread_count, read_bytes);
         if (found > best)
             best = found;
     }
@@ -111,11 +116,25 @@ size_t ceilings_memory_bytes(int thread_count) {
     return (size_t)thread_count * share_of((size_t)thread_count);
 }
 
+static enum status allocate(struct trial *trial, struct thread_pool *pool, struct error *error) {
+    size_t threads = (size_t)thread_pool_count(pool);
+    trial->share_bytes = share_of(threads);
+    trial->stamps = calloc(threads, sizeof *trial->stamps);
+    trial->buffers = aligned_alloc(ALIGNMENT, ceilings_memory_bytes((int)threads));
+    if (trial->stamps == NULL || trial->buffers == NULL)
+        return error_no_memory(error, "buffers to measure the machine with");
+    trial->thread_count = (int)threads;
+    thread_pool_run(pool, (int)threads, touch_task, trial);
+    return STATUS_OK;
+}
+
+static void release(struct trial *trial) {
+    free(trial->stamps);
+    free(trial->buffers);
+}
+
 static void measure(struct trial *trial, struct thread_pool *pool, struct ceilings *ceilings) {
     int threads = thread_pool_count(pool);
-    trial->thread_count = threads;
-    atomic_store(&trial->arrived, 0);
-    thread_pool_run(pool, threads, touch_task, trial);
     ceilings->flops_one = best_rate(trial, pool, 1, 0);
     ceilings->flops_all = best_rate(trial, pool, threads, 0);
     for (int i = 0; i < CEILINGS_READ_COUNT; i++)
@@ -128,16 +147,46 @@ static void measure(struct trial *trial, struct thread_pool *pool, struct ceilin
 
 enum status ceilings_measure(const struct linear_kernels *kernels, struct thread_pool *pool,
                              struct ceilings *ceilings, struct error *error) {
-    size_t threads = (size_t)thread_pool_count(pool);
-    struct trial trial = {.kernels = kernels, .share_bytes = share_of(threads)};
-    trial.stamps = calloc(threads, sizeof *trial.stamps);
-    trial.buffers = aligned_alloc(ALIGNMENT, ceilings_memory_bytes((int)threads));
-    enum status status = STATUS_OK;
-    if (trial.stamps == NULL || trial.buffers == NULL)
-        status = error_no_memory(error, "buffers to measure the machine with");
-    else
+    struct trial trial = {.kernels = kernels};
+    enum status status = allocate(&trial, pool, error);
+    if (status == STATUS_OK)
         measure(&trial, pool, ceilings);
-    free(trial.stamps);
-    free(trial.buffers);
+    release(&trial);
     return status;
+}
+
+struct ceilings_probe {
+    struct trial trial;
+    struct thread_pool *pool;
+};
+
+enum status ceilings_probe_open(struct thread_pool *pool, struct ceilings_probe **out,
+                                struct error *error) {
+    struct ceilings_probe *probe = calloc(1, sizeof *probe);
+    if (probe == NULL)
+        return error_no_memory(error, "buffers to measure the machine with");
+    probe->pool = pool;
+    enum status status = allocate(&probe->trial, pool, error);
+    if (status == STATUS_OK)
+        *out = probe;
+    else
+        ceilings_probe_close(probe);
+    return status;
+}
+
+void ceilings_probe_close(struct ceilings_probe *probe) {
+    if (probe != NULL)
+        release(&probe->trial);
+    free(probe);
+}
+
+double ceilings_probe_flops(struct ceilings_probe *probe, const struct linear_kernels *kernels) {
+    probe->trial.kernels = kernels;
+    return run_trial(&probe->trial, probe->pool, thread_pool_count(probe->pool), 0);
+}
+
+double ceilings_probe_read(struct ceilings_probe *probe, const struct linear_kernels *kernels) {
+    probe->trial.kernels = kernels;
+    return run_trial(&probe->trial, probe->pool, thread_pool_count(probe->pool),
+                     probe->trial.share_bytes);
 }

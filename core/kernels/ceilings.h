@@ -30,4 +30,13 @@ size_t ceilings_memory_bytes(int thread_count);
 enum status ceilings_measure(const struct linear_kernels *kernels, struct thread_pool *pool,
                              struct ceilings *ceilings, struct error *error);
 
+/* The same piece by piece, for ceilings between other measurements: one trial a call, all threads.
+ * Some milliseconds each. */
+struct ceilings_probe;
+enum status ceilings_probe_open(struct thread_pool *pool, struct ceilings_probe **probe,
+                                struct error *error);
+void ceilings_probe_close(struct ceilings_probe *probe);
+double ceilings_probe_flops(struct ceilings_probe *probe, const struct linear_kernels *kernels);
+double ceilings_probe_read(struct ceilings_probe *probe, const struct linear_kernels *kernels);
+
 #endif

@@ -69,7 +69,7 @@ Test(bench_batch, what_is_refused) {
 Test(bench_batch, too_many_groups) {
     char text[3 * (BENCH_BATCH_GROUPS_MAX + 1) + 1] = "q1";
     for (int i = 1; i <= BENCH_BATCH_GROUPS_MAX; i++)
-        strcat(text, "_q1");
+        memcpy(text + 3 * i - 1, "_q1", 4);
     struct bench_batch batch;
     struct error error;
     cr_expect_eq(bench_batch_parse(text, &batch, &error), STATUS_BAD_INPUT);

@@ -203,7 +203,17 @@ static enum status use_tile_cache(struct runtime *runtime, struct error *error) 
     return backend_cpu_use_cache(runtime->backend, &options, error);
 }
 
+static bool uses_cuda(const struct runtime *runtime) {
+    return runtime->settings->device == DEVICE_CUDA;
+}
+
 static void limit_weights(struct runtime *runtime, uint64_t bytes) {
+    if (uses_cuda(runtime)) {
+        backend_cuda_stream_limit(runtime->backend, bytes);
+        runtime->streams_weights =
+            backend_cuda_stream_step_bytes(runtime->backend, runtime->model) > 0;
+        return;
+    }
     backend_cpu_stream_limit(runtime->backend, bytes);
     runtime->streams_weights = backend_cpu_weights_total(runtime->model) > bytes;
 }
@@ -212,11 +222,13 @@ static enum status use_weights_memory(struct runtime *runtime, struct error *err
     const struct memory_size *size = &runtime->settings->weights_memory;
     if (size->bytes == 0 && size->percent == 0)
         return STATUS_OK;
-    if (!runtime_uses_cpu(runtime))
-        return error_set(error, STATUS_BAD_INPUT, "--weights-memory goes with --device cpu");
+    if (!runtime_uses_cpu(runtime) && !uses_cuda(runtime))
+        return error_set(error, STATUS_BAD_INPUT,
+                         "--weights-memory goes with --device cpu and --device cuda");
+    const uint64_t available =
+        uses_cuda(runtime) ? backend_cuda_available(runtime->backend) : budget_available_bytes();
     limit_weights(runtime, size->bytes > 0 ? size->bytes
-                                           : (uint64_t)((double)budget_available_bytes() *
-                                                        size->percent / 100));
+                                           : (uint64_t)((double)available * size->percent / 100));
     return STATUS_OK;
 }
 
@@ -238,16 +250,19 @@ uint64_t runtime_weights_bytes(const struct runtime *runtime) {
     return backend_cpu_weights_total(runtime->model);
 }
 
+/* What a device's link makes of it is not foretold. */
 uint64_t runtime_step_bytes(const struct runtime *runtime) {
-    return runtime->streams_weights
+    return runtime->streams_weights && runtime_uses_cpu(runtime)
                ? backend_cpu_stream_step_bytes(runtime->backend, runtime->model)
                : 0;
 }
 
 struct weight_stream_totals runtime_streamed(const struct runtime *runtime) {
-    return runtime->backend && runtime->streams_weights
-               ? backend_cpu_stream_totals(runtime->backend)
-               : (struct weight_stream_totals){0};
+    if (!runtime->backend || !runtime->streams_weights)
+        return (struct weight_stream_totals){0};
+    if (uses_cuda(runtime))
+        return (struct weight_stream_totals){.bytes = backend_cuda_stream_copied(runtime->backend)};
+    return backend_cpu_stream_totals(runtime->backend);
 }
 
 struct engine_options runtime_engine_options(const struct runtime *runtime) {
@@ -282,16 +297,19 @@ enum status runtime_plan_memory(struct runtime *runtime, struct error *error) {
     struct error refused;
     enum status status = plan_memory(runtime, &refused);
     uint64_t half = runtime->budget.available_bytes / 2;
-    bool can_stream = runtime_uses_cpu(runtime) && runtime->settings->tile_cache.bytes > 0 &&
+    bool can_stream = (runtime_uses_cpu(runtime) ? runtime->settings->tile_cache.bytes > 0
+                                                 : uses_cuda(runtime)) &&
                       !runtime->streams_weights && runtime->budget.memory.weights > half;
     if (status == STATUS_OVER_LIMIT && can_stream) {
         limit_weights(runtime, half);
         status = plan_memory(runtime, &refused);
         if (status == STATUS_OK)
-            log_write(&runtime->log, LOG_WARNING,
-                      "the weights do not fit: %.0f MB of memory are theirs, the rest is read from "
-                      "the tile cache in every step (--weights-memory)",
-                      (double)half / 1e6);
+            log_write(
+                &runtime->log, LOG_WARNING,
+                "the weights do not fit: %.0f MB of memory are theirs, the rest is %s in every "
+                "step (--weights-memory)",
+                (double)half / 1e6,
+                uses_cuda(runtime) ? "copied to the device" : "read from the tile cache");
     }
     if (status != STATUS_OK)
         *error = refused;

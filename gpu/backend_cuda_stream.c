@@ -53,7 +53,18 @@ static void decision_free(struct decision *decision) {
     free(decision->streamed);
 }
 
-/* Where the limit leaves nothing to linears, what they would need is said with the rest. */
+static enum status too_little(const struct decision *made, uint64_t fixed, uint64_t limit,
+                              struct error *error) {
+    uint64_t largest = 0;
+    for (int i = 0; i < made->count; i++)
+        largest = made->bytes[i] > largest ? made->bytes[i] : largest;
+    return error_set(error, STATUS_OVER_LIMIT,
+                     "weights must be allowed %.1f MB of device memory at least (%.1f MB that "
+                     "cannot be streamed, and the largest matrix), not %.1f MB: raise "
+                     "--weights-memory",
+                     (double)(fixed + largest) / 1e6, (double)fixed / 1e6, (double)limit / 1e6);
+}
+
 static enum status decide(const struct model *model, uint64_t limit, struct decision *made,
                           struct error *error) {
     int count = list_linears(model, NULL, NULL);
@@ -67,14 +78,11 @@ static enum status decide(const struct model *model, uint64_t limit, struct deci
     list_linears(model, made->linears, made->bytes);
     uint64_t fixed = backend_cuda_weights_fixed_bytes(model);
     uint64_t left = limit > fixed ? limit - fixed : 0;
-    if (weight_ring_divide(made->bytes, count, left, made->streamed, &made->division, error) ==
+    struct error refused;
+    if (weight_ring_divide(made->bytes, count, left, made->streamed, &made->division, &refused) !=
         STATUS_OK)
-        return STATUS_OK;
-    error_context(error,
-                  "--weights-memory: %.1f MB of the weights cannot be streamed, and the "
-                  "others",
-                  (double)fixed / 1e6);
-    return STATUS_OVER_LIMIT;
+        return too_little(made, fixed, limit, error);
+    return STATUS_OK;
 }
 
 uint64_t backend_cuda_stream_step_bytes(const struct backend *backend, const struct model *model) {

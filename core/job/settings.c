@@ -106,7 +106,7 @@ static const struct option options[] = {
     {"kv-memory", 0, OPTION_SIZE, AT(kv_memory), ENGINE, false, 1, 100, NULL, "SIZE",
      "most memory for the KV cache: 6G, 500M or 80%"},
     {"weights-memory", 0, OPTION_SIZE, AT(weights_memory), ENGINE, false, 1, 100, NULL, "SIZE",
-     "most memory for weights: what is more is read from the tile cache in every step"},
+     "most memory for weights: what is more is read, or copied to the GPU, in every step"},
     INTEGER("batch-tokens", 0, batch_tokens, ENGINE, 1, 65536,
             "most prompt tokens computed in a step"),
     INTEGER("max-sequences", 0, max_sequences, ENGINE, 1, 4096, "most documents computed at once"),

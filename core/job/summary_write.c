@@ -109,6 +109,9 @@ static bool append_compute_line(struct text *out, const struct summary *summary)
 static bool append_streaming_line(struct text *out, const struct summary_facts *facts) {
     if (facts->streamed_bytes == 0)
         return true;
+    if (facts->streaming_ms <= 0) /* a GPU's copies are not timed */
+        return text_append_format(out, "weights: %.1f GB copied to the device in steps\n",
+                                  (double)facts->streamed_bytes / 1e9);
     return text_append_format(
         out, "weights: %.1f GB read in steps at %.2f GB/s, which steps waited %.1f s for\n",
         (double)facts->streamed_bytes / 1e9,

@@ -18,6 +18,12 @@ static bool set(struct fakecuda_settings *settings, const char *name, long long 
         settings->driver_version = (int)value;
     else if (strcmp(name, "no_device") == 0)
         settings->no_device = value != 0;
+    else if (strcmp(name, "no_pinned") == 0)
+        settings->no_pinned = value != 0;
+    else if (strcmp(name, "order") == 0)
+        settings->order = (enum fakecuda_order)value;
+    else if (strcmp(name, "seed") == 0)
+        settings->seed = (uint64_t)value;
     else if (strcmp(name, "host_threads") == 0)
         settings->host_threads = (int)value;
     else if (strcmp(name, "fail_call") == 0)

@@ -147,7 +147,7 @@ Test(backend_cuda_stream, too_little_is_refused) {
     struct model *model = random_model_create(&shape, 22);
     struct backend *backend = open_backend(NULL, 1000);
     cr_assert_eq(backend->ops->prepare(backend, model, &error), STATUS_OVER_LIMIT);
-    cr_assert_eq(strncmp(error.text, "--weights-memory: ", 18), 0, "%s", error.text);
+    cr_assert_not_null(strstr(error.text, "raise --weights-memory"), "%s", error.text);
     close_backend(backend);
     random_model_destroy(model);
 }

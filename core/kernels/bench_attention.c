@@ -7,15 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/clock.h"
 #include "core/kernels/attention_block.h"
-
-enum {
-    TRIALS_MIN = 5,
-    TRIALS_MAX = 500,
-    BUDGET_NS = 50000000,
-    ALIGNMENT = 64,
-};
+#include "core/kernels/bench_trials.h"
 
 static const struct bench_attention_case cases[] = {
     {"smollm2 prefill", 64, 9, 3, 1, 2048, 512},
@@ -52,10 +45,6 @@ struct bench_attention_case bench_attention_case_at(size_t index) {
     return cases[index];
 }
 
-static size_t round_up(size_t bytes) {
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
 /* Uniform in [-1, 1). */
 static float next_float(uint32_t *state) {
     *state = *state * 1664525u + 1013904223u;
@@ -77,13 +66,13 @@ static enum status allocate(struct bench *bench, int threads, struct error *erro
     size_t parts =
         (size_t)what->sequence_count * (size_t)bench->page_count * (size_t)what->kv_head_count;
     int group = what->head_count / what->kv_head_count;
-    bench->scratch_bytes =
-        round_up(attention_block_scratch_bytes(bench->view.page_type, what->head_dim, group));
-    bench->pages = aligned_alloc(ALIGNMENT, parts * bench->page_bytes);
+    bench->scratch_bytes = bench_trials_round_up(
+        attention_block_scratch_bytes(bench->view.page_type, what->head_dim, group));
+    bench->pages = aligned_alloc(BENCH_TRIALS_ALIGNMENT, parts * bench->page_bytes);
     bench->page_numbers = malloc((size_t)bench->page_count * sizeof *bench->page_numbers);
     bench->queries = malloc(values * sizeof(float));
     bench->out = malloc(values * sizeof(float));
-    bench->scratch = aligned_alloc(ALIGNMENT, (size_t)threads * bench->scratch_bytes);
+    bench->scratch = aligned_alloc(BENCH_TRIALS_ALIGNMENT, (size_t)threads * bench->scratch_bytes);
     if (bench->pages == NULL || bench->page_numbers == NULL || bench->queries == NULL ||
         bench->out == NULL || bench->scratch == NULL)
         return error_no_memory(error, "KV pages to measure with");
@@ -144,18 +133,8 @@ static void run_task(void *context, int task, int worker) {
 
 static double best_seconds(struct bench *bench, struct thread_pool *pool) {
     const struct bench_attention_case *what = bench->what;
-    int tasks = what->sequence_count * bench->block_count * what->kv_head_count;
-    int64_t best = INT64_MAX, begin = clock_now_ns();
-    for (int i = 0; i < TRIALS_MAX; i++) {
-        int64_t start = clock_now_ns();
-        thread_pool_run(pool, tasks, run_task, bench);
-        int64_t end = clock_now_ns();
-        if (end - start < best)
-            best = end - start;
-        if (i + 1 >= TRIALS_MIN && end - begin > BUDGET_NS)
-            break;
-    }
-    return (double)(best > 0 ? best : 1) * 1e-9;
+    return bench_trials_best(pool, what->sequence_count * bench->block_count * what->kv_head_count,
+                             run_task, bench);
 }
 
 /* Keys that all rows of a head see together: rows at positions [context - rows, context). */

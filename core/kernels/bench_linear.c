@@ -7,15 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/clock.h"
+#include "core/kernels/bench_trials.h"
 #include "core/kernels/tile.h"
 
 enum {
     WEIGHT_BYTE = 0x2c, /* 0x2c2c is 0.065 as a half */
-    TRIALS_MIN = 5,
-    TRIALS_MAX = 500,
-    BUDGET_NS = 50000000,
-    ALIGNMENT = 64,
 };
 
 static const struct bench_linear_case shapes[] = {
@@ -50,10 +46,6 @@ size_t bench_linear_shape_count(void) {
 struct bench_linear_case bench_linear_shape_at(size_t index) {
     assert(index < bench_linear_shape_count());
     return shapes[index];
-}
-
-static size_t round_up(size_t bytes) {
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
 static void run_task(void *context, int task_index, int worker) {
@@ -110,14 +102,14 @@ static enum status init(struct bench *bench, const struct bench_linear_case *wha
     size_t row_bytes = linear_row_stride(bench->kernels->unit, what->in);
     size_t out_bytes = linear_row_stride(UNIT_F32, what->out);
     TRY(create_weights(bench, what, error));
-    bench->panel_bytes = round_up(linear_panel_bytes(bench->kernels));
-    bench->panels = aligned_alloc(ALIGNMENT, (size_t)threads * bench->panel_bytes);
-    bench->rows = aligned_alloc(ALIGNMENT, rows * row_bytes);
+    bench->panel_bytes = bench_trials_round_up(linear_panel_bytes(bench->kernels));
+    bench->panels = aligned_alloc(BENCH_TRIALS_ALIGNMENT, (size_t)threads * bench->panel_bytes);
+    bench->rows = aligned_alloc(BENCH_TRIALS_ALIGNMENT, rows * row_bytes);
     bench->task = (struct linear_task){
         .rows = bench->rows,
         .row_stride = row_bytes,
         .row_count = what->row_count,
-        .out = aligned_alloc(ALIGNMENT, rows * out_bytes),
+        .out = aligned_alloc(BENCH_TRIALS_ALIGNMENT, rows * out_bytes),
         .out_stride = out_bytes / sizeof(float),
     };
     if (bench->panels == NULL || bench->rows == NULL || bench->task.out == NULL)
@@ -129,20 +121,6 @@ static enum status init(struct bench *bench, const struct bench_linear_case *wha
     return STATUS_OK;
 }
 
-static double best_seconds(struct bench *bench, struct thread_pool *pool) {
-    int64_t best = INT64_MAX, begin = clock_now_ns();
-    for (int i = 0; i < TRIALS_MAX; i++) {
-        int64_t start = clock_now_ns();
-        thread_pool_run(pool, bench->set.block_count * bench->row_parts, run_task, bench);
-        int64_t end = clock_now_ns();
-        if (end - start < best)
-            best = end - start;
-        if (i + 1 >= TRIALS_MIN && end - begin > BUDGET_NS)
-            break;
-    }
-    return (double)(best > 0 ? best : 1) * 1e-9;
-}
-
 enum status bench_linear_run(const struct linear_kernels *kernels, struct thread_pool *pool,
                              const struct bench_linear_case *what, double peak_flops,
                              struct bench_linear_result *result, struct error *error) {
@@ -150,7 +128,8 @@ enum status bench_linear_run(const struct linear_kernels *kernels, struct thread
     enum status status = init(&bench, what, thread_pool_count(pool), error);
     if (status == STATUS_OK) {
         double weights = (double)what->in * (double)what->out;
-        double seconds = best_seconds(&bench, pool);
+        double seconds =
+            bench_trials_best(pool, bench.set.block_count * bench.row_parts, run_task, &bench);
         *result = (struct bench_linear_result){
             .seconds = seconds,
             .flops = 2 * weights * (double)what->row_count / seconds,

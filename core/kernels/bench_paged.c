@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "core/kernels/attention_block.h"
-
-enum { ALIGNMENT = 64 };
+#include "core/kernels/bench_trials.h"
 
 /* Positions of a sequence that attend together, for one KV head. */
 struct task {
@@ -32,10 +31,6 @@ static int page_count(const struct attention_dense_sequence *sequence) {
     return (sequence->context + PANEL_COLUMNS - 1) / PANEL_COLUMNS;
 }
 
-static size_t rounded(size_t bytes) {
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
 static size_t row_values(const struct attention_dense_shape *shape) {
     return (size_t)shape->heads * (size_t)shape->head_dim;
 }
@@ -55,15 +50,15 @@ static enum status allocate(struct bench_paged *paged, int workers, struct error
         longest = count > longest ? count : longest;
         paged->task_count += (shape->sequences[s].query_count + step - 1) / step * shape->kv_heads;
     }
-    paged->scratch_bytes = rounded(
+    paged->scratch_bytes = bench_trials_round_up(
         attention_block_scratch_bytes(paged->view.page_type, shape->head_dim, paged->view.group));
-    paged->pages = aligned_alloc(ALIGNMENT, pages * paged->view.page_stride);
+    paged->pages = aligned_alloc(BENCH_TRIALS_ALIGNMENT, pages * paged->view.page_stride);
     paged->pages_first = calloc((size_t)shape->sequence_count, sizeof *paged->pages_first);
     paged->numbers = malloc((size_t)longest * sizeof *paged->numbers);
     paged->queries = malloc(values * sizeof(float));
     paged->out = malloc(values * sizeof(float));
     paged->tasks = malloc((size_t)paged->task_count * sizeof *paged->tasks);
-    paged->scratch = aligned_alloc(ALIGNMENT, (size_t)workers * paged->scratch_bytes);
+    paged->scratch = aligned_alloc(BENCH_TRIALS_ALIGNMENT, (size_t)workers * paged->scratch_bytes);
     if (paged->pages == NULL || paged->pages_first == NULL || paged->numbers == NULL ||
         paged->queries == NULL || paged->out == NULL || paged->tasks == NULL ||
         paged->scratch == NULL)

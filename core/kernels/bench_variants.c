@@ -272,16 +272,17 @@ static void judge(struct bench_variants_result *result, struct bench_variants_ro
     row->peak = ours ? result->peak_unit : result->peak_fp32;
     double compute = row->work.flops_issued / row->peak;
     double memory = row->work.bytes_moved / result->bandwidth;
+    double explained = row->passes > 1 ? compute + memory : larger(compute, memory);
     if (row->seconds == 0)
         row->bound = BENCH_BOUND_NOT_RUN;
-    else if (compute >= memory && compute >= bound_share * row->seconds)
+    else if (explained < bound_share * row->seconds)
+        row->bound = BENCH_BOUND_KERNEL;
+    else if (compute >= memory)
         row->bound = BENCH_BOUND_COMPUTE;
     else if (memory > cache_share * row->seconds)
         row->bound = BENCH_BOUND_CACHE;
-    else if (memory >= bound_share * row->seconds)
-        row->bound = BENCH_BOUND_BANDWIDTH;
     else
-        row->bound = BENCH_BOUND_KERNEL;
+        row->bound = BENCH_BOUND_BANDWIDTH;
 }
 
 static enum status run_all(struct bench *bench, const struct cpu_features *features,

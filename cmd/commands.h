@@ -17,5 +17,9 @@ int command_model(const struct settings *settings, const struct path_list *input
                   struct arena *arena);
 int command_bench(const struct settings *settings, const struct path_list *inputs,
                   struct arena *arena);
+int command_profile(const struct settings *settings, const struct path_list *inputs,
+                    struct arena *arena);
+int command_tune(const struct settings *settings, const struct path_list *inputs,
+                 struct arena *arena);
 
 #endif

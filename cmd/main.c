@@ -39,6 +39,16 @@ static const struct command commands[] = {
      "  sheaf bench matmul\n  sheaf bench attention --isa avx2\n"
      "  sheaf bench attention q2k 8q1s1k --heads 9 --kv-heads 3 --backward\n",
      command_bench},
+    {"profile", COMMAND_PROFILE, "[INPUT...] -p PROMPT [--report FILE.json]",
+     "Run documents under the profiler: where the time goes, and which setting to change.",
+     "  sheaf profile contracts/ -p 'List the parties.' --limit 20\n"
+     "  sheaf profile --config job.yaml --report profile.json --trace trace.json\n",
+     command_profile},
+    {"tune", COMMAND_TUNE, "[INPUT...] -p PROMPT -o JOB.yaml",
+     "Try the profiler's advice on the first documents and keep what measurably helps.",
+     "  sheaf tune contracts/ -p 'List the parties.' --limit 20 -o job.yaml\n"
+     "  sheaf run --config job.yaml\n",
+     command_tune},
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };

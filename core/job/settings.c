@@ -10,8 +10,9 @@
 #include "core/job/input_text.h"
 
 #define AT(field) offsetof(struct settings, field)
-#define ENGINE (COMMAND_RUN | COMMAND_PLAN | COMMAND_VERIFY)
-#define DOCUMENTS (COMMAND_RUN | COMMAND_PLAN)
+#define SAMPLE (COMMAND_PROFILE | COMMAND_TUNE)
+#define ENGINE (COMMAND_RUN | COMMAND_PLAN | COMMAND_VERIFY | SAMPLE)
+#define DOCUMENTS (COMMAND_RUN | COMMAND_PLAN | SAMPLE)
 #define ANY_MODEL COMMAND_ALL
 
 static const char *const too_long_choices[] = {"error", "keep-head", "keep-tail", "keep-ends",
@@ -72,8 +73,9 @@ static const struct option options[] = {
     CHOICE("invalid-bytes", invalid_bytes, DOCUMENTS, invalid_bytes_choices,
            "what to do with bytes that are not UTF-8"),
 
-    TEXT("output", 'o', output, COMMAND_RUN, "FILE", "append rows to FILE (default: stdout)"),
-    SWITCH("force", 0, force, COMMAND_RUN, "overwrite an existing output"),
+    TEXT("output", 'o', output, COMMAND_RUN | COMMAND_TUNE, "FILE",
+         "append rows to FILE (default: stdout); of tune: the job file it writes"),
+    SWITCH("force", 0, force, COMMAND_RUN | COMMAND_TUNE, "overwrite an existing output"),
     SWITCH("resume", 0, resume, COMMAND_RUN, "continue an interrupted run in the same output"),
     SWITCH("retry-errors", 0, retry_errors, COMMAND_RUN,
            "with --resume: redo documents that failed"),
@@ -114,8 +116,9 @@ static const struct option options[] = {
            "share the KV of equal beginnings"),
     CHOICE("speculate", speculate, DOCUMENTS, speculate_choices,
            "lookup: guess what a document repeats and compute it ahead; same text, sooner"),
-    {"tile-cache", 0, OPTION_SIZE, AT(tile_cache), COMMAND_RUN | COMMAND_VERIFY, false, 0, 0, NULL,
-     "SIZE", "disk space for weights kept ready for the next start: 20G (default); 0: none"},
+    {"tile-cache", 0, OPTION_SIZE, AT(tile_cache), COMMAND_RUN | COMMAND_VERIFY | SAMPLE, false, 0,
+     0, NULL, "SIZE",
+     "disk space for weights kept ready for the next start: 20G (default); 0: none"},
     INTEGER("threads", 't', threads, COMMAND_ALL, 1, 1024, "default: cores this process may use"),
     TEXT("isa", 0, isa, COMMAND_ALL, "NAME",
          "scalar, avx2, avx512 or amx: no wider instructions than these"),
@@ -148,8 +151,15 @@ static const struct option options[] = {
      "cap of attention scores; 0: none"},
     SWITCH("bidirectional", 0, bidirectional, COMMAND_BENCH, "no causal mask"),
     SWITCH("backward", 0, backward, COMMAND_BENCH, "attention's gradients too"),
+    TEXT("report", 0, report, COMMAND_PROFILE, "FILE.json", "write all of the profile as JSON"),
+    TEXT("trace", 0, trace, COMMAND_PROFILE, "FILE.json",
+         "write some steps op by op, for ui.perfetto.dev"),
+    INTEGER("sample-seconds", 0, sample_seconds, SAMPLE, 1, 1e6,
+            "begin no more documents after so long; default 60, of tune 15"),
+    SWITCH("consent", 0, consent, COMMAND_TUNE, "also try what changes results, as int8 KV"),
     SWITCH("ids-only", 0, ids_only, COMMAND_TOKENIZE, "print ids alone, one line a document"),
-    SWITCH("json", 0, json, COMMAND_PLAN | COMMAND_MODEL | COMMAND_VERIFY | COMMAND_BENCH,
+    SWITCH("json", 0, json,
+           COMMAND_PLAN | COMMAND_MODEL | COMMAND_VERIFY | COMMAND_BENCH | COMMAND_PROFILE,
            "print JSON"),
     SWITCH("help", 'h', show_help, COMMAND_ALL, "-h: short, --help: everything"),
     SWITCH("version", 'V', show_version, COMMAND_ALL, "print version and build"),

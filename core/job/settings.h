@@ -96,6 +96,9 @@ struct settings {
     long long heads, kv_heads, head_dim, window;
     double softcap;
     bool bidirectional, backward;
+    const char *report, *trace;
+    long long sample_seconds;
+    bool consent;
     bool ids_only, json;
     bool show_help, show_version;
 };
@@ -107,7 +110,9 @@ enum command_mask {
     COMMAND_TOKENIZE = 8,
     COMMAND_MODEL = 16,
     COMMAND_BENCH = 32,
-    COMMAND_ALL = 63
+    COMMAND_PROFILE = 64,
+    COMMAND_TUNE = 128,
+    COMMAND_ALL = 255
 };
 
 enum option_kind {

@@ -248,9 +248,10 @@ static json_t *time_object(const struct summary *summary) {
     set(object, "reading_share", number(share(summary->read_ms, wall)));
     set(object, "tokenizing_share", number(share(summary->tokenize_ms, wall)));
     set(object, "computing_share", number(share((double)engine->backend_ns * 1e-6, wall)));
-    set(object, "attention_share", number(share(summary->facts.attention_ms, wall)));
-    set(object, "matmul_share", number(share(summary->facts.matmul_ms, wall)));
-    set(object, "other_ops_share", number(share(summary->facts.other_ops_ms, wall)));
+    double ops_wall = summary->facts.other_ops_ms > 0 ? wall : 0; /* ops are not always timed */
+    set(object, "attention_share", number(share(summary->facts.attention_ms, ops_wall)));
+    set(object, "matmul_share", number(share(summary->facts.matmul_ms, ops_wall)));
+    set(object, "other_ops_share", number(share(summary->facts.other_ops_ms, ops_wall)));
     set(object, "planning_share", number(share((double)engine->planning_ns * 1e-6, wall)));
     set(object, "sampling_share", number(share((double)engine->sampling_ns * 1e-6, wall)));
     set(object, "writing_share", number(share(summary->write_ms, wall)));

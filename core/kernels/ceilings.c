@@ -155,6 +155,26 @@ enum status ceilings_measure(const struct linear_kernels *kernels, struct thread
     return status;
 }
 
+static void climb(struct trial *trial, struct thread_pool *pool, struct ceilings_step *steps,
+                  int step_count) {
+    size_t cached = smaller(read_sizes[CEILINGS_READ_COUNT - 2], trial->share_bytes);
+    for (int i = 0; i < step_count; i++) {
+        steps[i].flops = best_rate(trial, pool, steps[i].threads, 0);
+        steps[i].memory = best_rate(trial, pool, steps[i].threads, trial->share_bytes);
+        steps[i].cache = best_rate(trial, pool, steps[i].threads, cached);
+    }
+}
+
+enum status ceilings_ladder(const struct linear_kernels *kernels, struct thread_pool *pool,
+                            struct ceilings_step *steps, int step_count, struct error *error) {
+    struct trial trial = {.kernels = kernels};
+    enum status status = allocate(&trial, pool, error);
+    if (status == STATUS_OK)
+        climb(&trial, pool, steps, step_count);
+    release(&trial);
+    return status;
+}
+
 struct ceilings_probe {
     struct trial trial;
     struct thread_pool *pool;

@@ -39,4 +39,14 @@ void ceilings_probe_close(struct ceilings_probe *probe);
 double ceilings_probe_flops(struct ceilings_probe *probe, const struct linear_kernels *kernels);
 double ceilings_probe_read(struct ceilings_probe *probe, const struct linear_kernels *kernels);
 
+/* Rates with only some of a pool's threads at work: what one more thread would bring. */
+struct ceilings_step {
+    int threads; /* given: 1 to those of the pool */
+    double flops;
+    double memory; /* bytes a second, read from memory */
+    double cache;  /* the same from the last cache level */
+};
+enum status ceilings_ladder(const struct linear_kernels *kernels, struct thread_pool *pool,
+                            struct ceilings_step *steps, int step_count, struct error *error);
+
 #endif

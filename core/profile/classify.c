@@ -22,12 +22,15 @@ struct classify_floor classify_floor_of(const struct classify_roofs *roofs, bool
     double products = over(work->flops, rate);
     double exponentials = over(work->exponentials, roofs->exponentials);
     bool cached = roofs->cache_size > 0 && step_bytes <= roofs->cache_size;
-    double stream = cached ? roofs->cache_bytes : roofs->memory_bytes;
+    double local = over(work->local, roofs->cache_bytes);
     struct classify_floor floor = {
         .compute = roofs->units_shared ? products + exponentials : larger(products, exponentials),
-        .memory = over(work->stream_min, stream) + over(work->local, roofs->cache_bytes),
+        .memory = over(work->stream_min, roofs->memory_bytes) + local,
     };
+    floor.memory_cached =
+        cached ? over(work->stream_min, roofs->cache_bytes) + local : floor.memory;
     floor.bound = larger(floor.compute, floor.memory);
+    floor.bound_cached = larger(floor.compute, floor.memory_cached);
     return floor;
 }
 
@@ -46,10 +49,11 @@ static enum classify_verdict verdict_of(const struct classify_facts *facts,
     return result->leans_to_memory ? VERDICT_BANDWIDTH : VERDICT_COMPUTE;
 }
 
-struct classify_result classify(const struct classify_facts *facts) {
+static struct classify_result against(const struct classify_facts *facts, double memory,
+                                      double bound) {
     struct classify_result result = {
-        .leans_to_memory = facts->floor.memory > facts->floor.compute,
-        .floor = facts->floor.bound + facts->dispatch,
+        .leans_to_memory = memory > facts->floor.compute,
+        .floor = bound + facts->dispatch,
         .imbalance = facts->mean > 0 ? facts->slowest / facts->mean : 1,
     };
     if (facts->thread_seconds > 0)
@@ -58,6 +62,14 @@ struct classify_result classify(const struct classify_facts *facts) {
         result.efficiency = result.floor / facts->seconds;
     result.gap = larger(facts->seconds - result.floor, 0);
     result.verdict = verdict_of(facts, &result);
+    return result;
+}
+
+struct classify_result classify_op(const struct classify_facts *facts) {
+    const struct classify_floor *floor = &facts->floor;
+    struct classify_result result = against(facts, floor->memory, floor->bound);
+    if (result.verdict == VERDICT_ALARM && floor->bound_cached < floor->bound)
+        return against(facts, floor->memory_cached, floor->bound_cached);
     return result;
 }
 

@@ -25,8 +25,9 @@ struct classify_roofs {
 };
 
 struct classify_floor {
-    double compute, memory; /* seconds */
-    double bound;           /* the larger of each instance, added up */
+    double compute, memory;             /* seconds */
+    double bound;                       /* the larger of each instance, added up */
+    double memory_cached, bound_cached; /* if what fits the last cache level came from there */
 };
 
 /* The floor of one instance, dispatch apart. `step_bytes`: what the whole step streams. */
@@ -64,7 +65,7 @@ struct classify_result {
     double imbalance;     /* slowest / mean thread */
 };
 
-struct classify_result classify(const struct classify_facts *facts);
+struct classify_result classify_op(const struct classify_facts *facts);
 
 const char *classify_verdict_name(enum classify_verdict verdict); /* "bandwidth" */
 

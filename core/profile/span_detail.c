@@ -156,6 +156,8 @@ static void fold_works(struct span_recorder *recorder) {
         total->floor.compute += floor.compute;
         total->floor.memory += floor.memory;
         total->floor.bound += floor.bound;
+        total->floor.memory_cached += floor.memory_cached;
+        total->floor.bound_cached += floor.bound_cached;
     }
 }
 

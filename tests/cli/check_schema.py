@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Validates rows or a summary against the JSON schemas of the repository.
+"""Validates rows, a summary or a profile against the JSON schemas of the repository.
 
     check_schema.py row FILE...        every line is a row
     check_schema.py summary FILE...    each file is a summary
+    check_schema.py profile FILE...    each file is a report of sheaf profile
 
 Beside the schema, sums that it cannot state: prompt = cached + computed, the parts of a latency.
 Silent when all is well. Needs the Python package jsonschema (Debian: python3-jsonschema).
@@ -12,7 +13,8 @@ import json
 import sys
 from pathlib import Path
 
-SCHEMAS = Path(__file__).resolve().parents[2] / "core" / "job"
+CORE = Path(__file__).resolve().parents[2] / "core"
+SCHEMAS = {"row": CORE / "job", "summary": CORE / "job", "profile": CORE / "profile"}
 TOLERANCE_MS = 1.0
 
 
@@ -60,7 +62,7 @@ def main(kind, paths):
     except ImportError:
         print("check_schema: python3-jsonschema is not installed: scripts/setup installs it")
         return 1
-    schema = json.loads((SCHEMAS / f"{kind}.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((SCHEMAS[kind] / f"{kind}.schema.json").read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(schema)
     complaints = []

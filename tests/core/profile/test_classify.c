@@ -19,7 +19,8 @@ Test(classify, a_floor_is_the_larger_of_its_terms) {
     floor = classify_floor_of(&roofs, true, &work, 1e9);
     cr_expect_float_eq(floor.compute, 0.05, 1e-9, "int8 products");
     floor = classify_floor_of(&roofs, false, &work, 20e6);
-    cr_expect_float_eq(floor.memory, 1.0 / 80, 1e-9, "a step's bytes stay in the cache");
+    cr_expect_float_eq(floor.memory, 0.05, 1e-9);
+    cr_expect_float_eq(floor.memory_cached, 1.0 / 80, 1e-9, "a step's bytes fit the cache");
     struct classify_roofs shared = roofs;
     shared.units_shared = true;
     cr_expect_float_eq(classify_floor_of(&shared, false, &work, 1e9).compute, 0.15, 1e-9);
@@ -28,7 +29,8 @@ Test(classify, a_floor_is_the_larger_of_its_terms) {
 static struct classify_facts facts_of(double seconds, double compute, double memory) {
     return (struct classify_facts){
         .seconds = seconds,
-        .floor = {compute, memory, compute > memory ? compute : memory},
+        .floor = {compute, memory, compute > memory ? compute : memory, memory,
+                  compute > memory ? compute : memory},
         .busy = 1.9 * seconds,
         .capacity = 2 * seconds,
         .slowest = seconds,
@@ -38,7 +40,7 @@ static struct classify_facts facts_of(double seconds, double compute, double mem
 }
 
 static enum classify_verdict verdict(const struct classify_facts *facts) {
-    return classify(facts).verdict;
+    return classify_op(facts).verdict;
 }
 
 Test(classify, verdicts) {
@@ -48,8 +50,8 @@ Test(classify, verdicts) {
     cr_expect_eq(verdict(&facts), VERDICT_BANDWIDTH);
     facts = facts_of(1, 0.2, 0.4);
     cr_expect_eq(verdict(&facts), VERDICT_POOR_KERNEL);
-    cr_expect(classify(&facts).leans_to_memory);
-    cr_expect_float_eq(classify(&facts).gap, 0.6, 1e-9);
+    cr_expect(classify_op(&facts).leans_to_memory);
+    cr_expect_float_eq(classify_op(&facts).gap, 0.6, 1e-9);
     facts.dispatch = 0.55;
     cr_expect_eq(verdict(&facts), VERDICT_DISPATCH);
     facts = facts_of(1, 0.8, 0.2);
@@ -66,6 +68,10 @@ Test(classify, faster_than_the_floor_is_an_alarm_never_a_success) {
     cr_expect_eq(verdict(&facts), VERDICT_ALARM);
     facts = facts_of(1, 1.04, 0.2);
     cr_expect_eq(verdict(&facts), VERDICT_COMPUTE);
+    facts = facts_of(1, 0.2, 1.5);
+    cr_expect_eq(verdict(&facts), VERDICT_ALARM);
+    facts.floor.memory_cached = facts.floor.bound_cached = 0.9;
+    cr_expect_eq(verdict(&facts), VERDICT_BANDWIDTH, "it came from the cache");
     facts = facts_of(0, 0, 0);
     cr_expect_eq(verdict(&facts), VERDICT_UNKNOWN);
 }

@@ -93,7 +93,7 @@ static enum status write_trace(const struct report *report, const char *path, st
 static enum status print_text(const struct report *report, struct error *error) {
     struct text text;
     text_init(&text, 1 << 20);
-    bool fine = report_write_text(&text, report);
+    bool fine = report_text_write(&text, report);
     if (fine)
         fputs(text.bytes, stdout);
     text_deinit(&text);

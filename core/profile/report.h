@@ -23,7 +23,7 @@ void report_path(const struct report *report, enum op_site_kind kind, char *path
 /* The sizes of an op: "576x1920", "9 heads of 64 over 3". */
 void report_shape(const struct report *report, enum op_site_kind kind, char *shape, size_t bytes);
 
-bool report_write_text(struct text *out, const struct report *report);
+bool report_text_write(struct text *out, const struct report *report);
 /* NULL: out of memory. */
 json_t *report_json(const struct report *report);
 

@@ -163,7 +163,7 @@ static bool append_advice(struct text *out, const struct report *report) {
     return fine;
 }
 
-bool report_write_text(struct text *out, const struct report *report) {
+bool report_text_write(struct text *out, const struct report *report) {
     return append_head(out, report) && append_phases(out, report) && append_ops(out, report) &&
            append_attention(out, report) && append_memory(out, report) &&
            append_advice(out, report);

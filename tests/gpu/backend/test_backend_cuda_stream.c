@@ -240,3 +240,48 @@ Test(backend_cuda_stream, larger_than_the_device) {
     free(expected);
     random_model_destroy(model);
 }
+
+/* Two steps on a backend whose every call may fail. */
+static enum status run_failing(const struct model *model, const struct fakecuda_settings *settings,
+                               uint64_t limit) {
+    struct device_options options = {.driver_path = FAKECUDA_PATH};
+    const struct backend_limits limits = small_limits(model);
+    struct backend *backend = NULL;
+    fakecuda_configure(settings);
+    enum status status = backend_cuda_create(&options, &backend, &error);
+    if (status != STATUS_OK)
+        return status;
+    backend_cuda_stream_limit(backend, limit);
+    status = backend->ops->prepare(backend, model, &error);
+    if (status == STATUS_OK)
+        status = backend->ops->reserve(backend, &limits, &error);
+    if (status == STATUS_OK)
+        status = step(backend, model, 0, 0);
+    if (status == STATUS_OK)
+        status = step(backend, model, 2, 2);
+    backend->ops->destroy(backend);
+    return status;
+}
+
+Test(backend_cuda_stream, no_failing_call_leaves_anything_behind) {
+    enum { STRIDE = 11 }; /* calls come in patterns of other lengths */
+    struct random_model_shape small = shape;
+    small.layers = 2;
+    struct model *model = random_model_create(&small, 25);
+    struct fakecuda_settings settings = {.multiprocessors = 1};
+    const uint64_t limit = all_weights(model) / 2;
+    struct fakecuda_report report;
+    int failed = 0;
+    cr_assert_eq(run_failing(model, &settings, limit), STATUS_OK, "%s", error.text);
+    fakecuda_report(&report);
+    const int64_t calls = report.calls;
+    settings.fail_result = DRIVER_OUT_OF_MEMORY;
+    for (settings.fail_call = 3; settings.fail_call <= calls; settings.fail_call += STRIDE) {
+        failed += run_failing(model, &settings, limit) != STATUS_OK;
+        fakecuda_report(&report);
+        cr_assert_eq(report.objects, 0, "%lld objects are left after %s (call %lld) failed",
+                     (long long)report.objects, report.failed, (long long)settings.fail_call);
+    }
+    cr_assert_gt(failed, calls / STRIDE / 2);
+    random_model_destroy(model);
+}

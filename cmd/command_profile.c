@@ -3,12 +3,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cmd/commands.h"
 #include "cmd/exit_code.h"
+#include "cmd/profile_documents.h"
 #include "cmd/profile_facts.h"
 #include "cmd/signals.h"
+#include "core/profile/report_html.h"
 #include "core/profile/trace.h"
 
 struct profile_command {
@@ -56,17 +59,23 @@ static enum status write_file(const char *path, const char *bytes, size_t length
     return fine ? STATUS_OK : error_set_errno(error, STATUS_IO, failure, "cannot write '%s'", path);
 }
 
-static enum status write_report(const struct report *report, const char *path,
-                                struct error *error) {
-    json_t *json = report_json(report);
-    char *bytes = json != NULL ? json_dumps(json, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
-    json_decref(json);
-    if (bytes == NULL)
-        return error_no_memory(error, "the report");
+static bool is_html(const char *path) {
+    size_t length = path != NULL ? strlen(path) : 0;
+    return length > 5 && strcmp(path + length - 5, ".html") == 0;
+}
+
+static bool append_json(struct text *text, const json_t *json) {
+    char *bytes = json_dumps(json, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+    bool fine = bytes != NULL && text_append_string(text, bytes) && text_append_char(text, '\n');
+    free(bytes);
+    return fine;
+}
+
+/* To stdout when `path` is NULL; HTML where its name says so. */
+static enum status write_report(const json_t *json, const char *path, struct error *error) {
     struct text text;
     text_init(&text, (size_t)1 << 30);
-    bool fine = text_append_string(&text, bytes) && text_append_char(&text, '\n');
-    free(bytes);
+    bool fine = is_html(path) ? report_html_write(&text, json) : append_json(&text, json);
     enum status status = STATUS_OK;
     if (!fine)
         status = error_no_memory(error, "the report");
@@ -100,15 +109,35 @@ static enum status print_text(const struct report *report, struct error *error) 
     return fine ? STATUS_OK : error_no_memory(error, "the report");
 }
 
+static json_t *whole_report(const struct profile_command *command, const struct report *report) {
+    json_t *json = report_json(report);
+    json_t *documents = json != NULL ? profile_documents_json(command->run.path) : NULL;
+    if (documents != NULL && json_object_set_new(json, "documents", documents) == 0)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+static enum status write_reports(const struct profile_command *command, const struct report *report,
+                                 const struct settings *settings, struct error *error) {
+    if (!settings->json && settings->report == NULL)
+        return STATUS_OK;
+    json_t *json = whole_report(command, report);
+    if (json == NULL)
+        return error_no_memory(error, "the report");
+    enum status status = settings->json ? write_report(json, NULL, error) : STATUS_OK;
+    if (status == STATUS_OK && settings->report != NULL)
+        status = write_report(json, settings->report, error);
+    json_decref(json);
+    return status;
+}
+
 static enum status publish(struct profile_command *command, const struct settings *settings,
                            struct error *error) {
     struct report report = report_of(command);
-    if (settings->json)
-        TRY(write_report(&report, NULL, error));
-    else
+    if (!settings->json)
         TRY(print_text(&report, error));
-    if (settings->report != NULL)
-        TRY(write_report(&report, settings->report, error));
+    TRY(write_reports(command, &report, settings, error));
     return settings->trace != NULL ? write_trace(&report, settings->trace, error) : STATUS_OK;
 }
 

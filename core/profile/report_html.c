@@ -160,9 +160,9 @@ static bool append_plots(struct text *out, const json_t *report) {
         text_append_string(out, "<h2>KV memory</h2>\n") && report_plot_memory(out, steps) &&
         text_append_string(out, "<h2>Steps</h2>\n") && report_plot_steps(out, steps);
     if (fine && json_array_size(documents) > 0)
-        fine =
-            text_append_string(out, "<h2>Documents</h2>\n<p>Waiting, prefill, decoding.</p>\n") &&
-            report_plot_documents(out, documents);
+        fine = text_append_string(out, "<h2>Documents</h2>\n<p>Waiting, prefill and decoding of "
+                                       "each, from when it was read.</p>\n") &&
+               report_plot_documents(out, documents);
     return fine;
 }
 

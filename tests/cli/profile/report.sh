@@ -28,3 +28,8 @@ sheaf profile same -p Summarize. -n 2 --prefix-cache off --json -q | jq -c '.run
 sheaf profile docs -p x --device reference
 sheaf profile nothing.txt -p x -n 4 -q
 ls
+# As a page: the plots, and the report as data.
+sheaf profile docs -p 'Summarize.' -n 4 -q --report page.html > page.txt 2> page.err
+grep -c '<svg' page.html
+sed -n 's,.*id="report">\(.*\)</script>.*,\1,p' page.html | jq -c '[.documents | length > 0, .[0].prefill_seconds > 0]'
+grep -c 'http' page.html || true

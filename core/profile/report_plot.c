@@ -12,7 +12,7 @@ enum {
     BAR_GAP = 4,
     BARS_MAX = 24,
     PLANE_HEIGHT = 340,
-    MARGIN = 60, /* around a plane, for its scales */
+    MARGIN = 76, /* around a plane, for its scales */
     BIN_COUNT = 40,
 };
 
@@ -205,11 +205,22 @@ static bool op_point(struct text *out, const struct plane *plane, const json_t *
                               seconds, flops / bytes, rate / 1e9);
 }
 
+/* The ceilings of as many threads as the run had. */
+static const json_t *ceilings_of_run(const json_t *machine) {
+    const json_t *list = json_object_get(json_object_get(machine, "ceilings"), "by_threads");
+    const json_t *found = NULL;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (report_plot_number(json_array_get(list, i), "threads") <=
+            report_plot_number(machine, "threads"))
+            found = json_array_get(list, i);
+    return found;
+}
+
 bool report_plot_roofline(struct text *out, const json_t *report) {
-    const json_t *ops = json_object_get(report, "ops");
-    const json_t *ceilings = json_object_get(json_object_get(report, "machine"), "ceilings");
-    const json_t *threads = json_object_get(ceilings, "by_threads");
-    const json_t *all = json_array_get(threads, json_array_size(threads) - 1);
+    const json_t *ops = json_object_get(report, "ops"),
+                 *machine = json_object_get(report, "machine");
+    const json_t *ceilings = json_object_get(machine, "ceilings");
+    const json_t *all = ceilings_of_run(machine);
     double peak = report_plot_number(all, "flops");
     struct plane plane = {0.1, 1e4, 1e8, 1e13, true};
     while (peak > 0 && plane.y_high > 30 * peak)

@@ -12,6 +12,7 @@ static const int chunk_points[] = {16, 64, 512};
 enum {
     CONTEXT_MIN = 1024, /* so that a chunk of 512 has keys before it */
     CONTEXT_MAX = 16384,
+    CHUNK_ROWS = 512,
     DECODING_MIN = 4, /* so that all threads have tasks */
     DECODING_MAX = 256,
     DECODE_BYTES = 128 << 20, /* one layer's KV stands for that of all: not from a cache */
@@ -83,11 +84,12 @@ static enum status measure_chunks(const struct model *model, const struct kernel
         double seen = whatif->context - (chunk_points[i] - 1) / 2.0;
         curve->rows[curve->count] = chunk_points[i];
         curve->seconds[curve->count++] = seconds / chunk_points[i] / seen * whatif->context;
-        whatif->prefill_bf16 = seconds;
     }
-    const struct bench_attention_case last = {
-        .sequence_count = 1, .context = whatif->context, .row_count = 512};
-    return time_attention(model, kernels, pool, last, ATTENTION_PAGE_INT8, &whatif->prefill_int8,
+    const struct bench_attention_case chunk = {
+        .sequence_count = 1, .context = 2 * CHUNK_ROWS, .row_count = CHUNK_ROWS};
+    TRY(time_attention(model, kernels, pool, chunk, ATTENTION_PAGE_BF16, &whatif->prefill_bf16,
+                       error));
+    return time_attention(model, kernels, pool, chunk, ATTENTION_PAGE_INT8, &whatif->prefill_int8,
                           error);
 }
 

@@ -5,11 +5,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cmd/sample_run.h"
 
-enum { PAIRS_MAX = 5, PAIRS_MIN = 3 };
+enum { PAIRS_MAX = 9, PAIRS_MIN = 3 };
 
 static const double LEAST_GAIN = 0.03;
 static const double ENOUGH_SECONDS = 30; /* of pairs: no more than the least number */
@@ -66,19 +67,39 @@ static enum status run_side(struct side *side, int number, const struct path_lis
     return status;
 }
 
-static double mean_of(const struct side *side, int count) {
-    double sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += side->seconds[i];
-    return sum / count;
+static int compare_seconds(const void *left, const void *right) {
+    const double *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
 }
 
-/* Of the mean, as a share of it. */
-static double error_of(const struct side *side, int count, double mean) {
-    double sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += (side->seconds[i] - mean) * (side->seconds[i] - mean);
-    return sqrt(sum / (count - 1) / count) / mean;
+/* The mean of the faster two thirds, because neighbours only ever slow a run down; and the error of
+ * that mean, as a share of it. */
+static double mean_of(const struct side *side, int count, double *error) {
+    double sorted[PAIRS_MAX], sum = 0, squares = 0;
+    int kept = (2 * count + 2) / 3;
+    memcpy(sorted, side->seconds, (size_t)count * sizeof *sorted);
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_seconds);
+    for (int i = 0; i < kept; i++)
+        sum += sorted[i];
+    double mean = sum / kept;
+    for (int i = 0; i < kept; i++)
+        squares += (sorted[i] - mean) * (sorted[i] - mean);
+    *error = sqrt(squares / (kept - 1) / kept) / mean;
+    return mean;
+}
+
+static void compare(struct tune_trial *trial, const struct side *without, const struct side *with,
+                    int count) {
+    double a, b;
+    trial->before = mean_of(without, count, &a);
+    trial->after = mean_of(with, count, &b);
+    trial->gain = trial->before / trial->after - 1;
+    trial->sigma = (1 + trial->gain) * sqrt(a * a + b * b);
+}
+
+/* More pairs would hardly change the verdict. */
+static bool is_clear(const struct tune_trial *trial) {
+    return fabs(trial->gain - LEAST_GAIN) > 3 * trial->sigma;
 }
 
 static void judge(struct tune_trial *trial) {
@@ -98,17 +119,14 @@ static enum status run_pairs(struct tune_trial *trial, struct side *without, str
                              struct error *error) {
     int count = 0;
     double spent = 0;
-    while (count < PAIRS_MIN || (count < PAIRS_MAX && spent < ENOUGH_SECONDS)) {
+    while (count < PAIRS_MIN || (count < PAIRS_MAX && spent < ENOUGH_SECONDS && !is_clear(trial))) {
         TRY(run_side(without, count, inputs, arena, error));
         TRY(run_side(with, count, inputs, arena, error));
         spent += without->seconds[count] + with->seconds[count];
         count++;
+        if (count >= PAIRS_MIN)
+            compare(trial, without, with, count);
     }
-    trial->before = mean_of(without, count);
-    trial->after = mean_of(with, count);
-    trial->gain = trial->before / trial->after - 1;
-    double a = error_of(without, count, trial->before), b = error_of(with, count, trial->after);
-    trial->sigma = (1 + trial->gain) * sqrt(a * a + b * b);
     trial->same_text = json_equal(without->rows, with->rows) == 1;
     judge(trial);
     return STATUS_OK;

@@ -8,7 +8,7 @@
 
 struct tune_trial {
     struct advice advice;
-    double before, after; /* mean seconds of a run */
+    double before, after; /* seconds of a run: mean of the faster two thirds */
     double gain;          /* before / after − 1 */
     double sigma;         /* of the gain */
     bool same_text;       /* all rows, but for timing */

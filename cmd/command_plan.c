@@ -43,10 +43,18 @@ static void add_streaming(struct plan_command *plan, struct simulate_costs *cost
         costs->weights = seconds;
 }
 
+/* Only the CPU's speed is measured here. */
+static bool foretells_time(const struct plan_command *plan) {
+    return runtime_uses_cpu(&plan->runtime);
+}
+
 static enum status predict_costs(struct plan_command *plan, const uint64_t *page_bytes,
                                  struct simulate_costs *costs, struct error *error) {
     struct kernels kernels = kernels_select(&plan->runtime.features);
     struct ceilings measured;
+    *costs = (struct simulate_costs){0};
+    if (!foretells_time(plan))
+        return STATUS_OK;
     TRY(ceilings_measure(kernels.linear, plan->runtime.pool, &measured, error));
     struct simulate_ceilings ceilings = {
         .matmul_flops = measured.flops_all * MATMUL_SHARE,
@@ -106,6 +114,19 @@ static void print_streaming(const struct plan_command *plan) {
            plan->hidden_rows);
 }
 
+static void print_time(const struct plan_command *plan) {
+    const struct simulate_result *simulated = &plan->report.simulated;
+    if (!foretells_time(plan))
+        printf("time        not foretold for this device: %lld steps, %d at once at most\n",
+               (long long)simulated->steps, simulated->running_peak);
+    else
+        printf("time        about %.0f s if every output takes --max-tokens%s (%lld steps, %d at "
+               "once at most)\n",
+               simulated->seconds,
+               plan->runtime.settings->speculate ? " and no guess is right" : "",
+               (long long)simulated->steps, simulated->running_peak);
+}
+
 static void print_plain(const struct plan_command *plan) {
     const struct plan_report *report = &plan->report;
     const struct simulate_result *simulated = &report->simulated;
@@ -133,12 +154,13 @@ static void print_plain(const struct plan_command *plan) {
             1e6,
         (double)budget->available_bytes / 1e6);
     print_streaming(plan);
-    printf("time        about %.0f s if every output takes --max-tokens%s (%lld steps, %d at once "
-           "at most)\n",
-           simulated->seconds, plan->runtime.settings->speculate ? " and no guess is right" : "",
-           (long long)simulated->steps, simulated->running_peak);
+    print_time(plan);
     if (cost_of(plan) > 0)
         printf("cost        about %.4f\n", cost_of(plan));
+}
+
+static json_t *time_json(const struct plan_command *plan, double value) {
+    return foretells_time(plan) ? json_real(value) : json_null();
 }
 
 static void print_json(const struct plan_command *plan) {
@@ -153,19 +175,19 @@ static void print_json(const struct plan_command *plan) {
         json_array_append_new(longest, json_pack("{s:s, s:I, s:b}", "id", report->longest[i].id,
                                                  "tokens", (json_int_t)report->longest[i].tokens,
                                                  "too_long", (int)report->longest[i].too_long));
-    json_t *object =
-        json_pack("{s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:f, "
-                  "s:I, s:i, s:f}",
-                  "documents", (json_int_t)report->documents, "requests", (json_int_t)report->ready,
-                  "failed", (json_int_t)report->failed, "skipped", (json_int_t)report->skipped,
-                  "errors", errors, "document_tokens", (json_int_t)report->document_tokens,
-                  "prompt_tokens", (json_int_t)report->prompt_tokens, "output_tokens_max",
-                  (json_int_t)report->output_tokens_max, "shortened", (json_int_t)report->shortened,
-                  "longest", longest, "cached_tokens", (json_int_t)simulated->cached_tokens,
-                  "computed_tokens", (json_int_t)simulated->prefill_tokens, "stated_bytes",
-                  (json_int_t)report->stated_bytes, "kv_bytes", (json_int_t)report->kv_bytes_peak,
-                  "seconds", simulated->seconds, "steps", (json_int_t)simulated->steps,
-                  "running_peak", simulated->running_peak, "cost", cost_of(plan));
+    json_t *object = json_pack(
+        "{s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, "
+        "s:I, s:i, s:o}",
+        "documents", (json_int_t)report->documents, "requests", (json_int_t)report->ready, "failed",
+        (json_int_t)report->failed, "skipped", (json_int_t)report->skipped, "errors", errors,
+        "document_tokens", (json_int_t)report->document_tokens, "prompt_tokens",
+        (json_int_t)report->prompt_tokens, "output_tokens_max",
+        (json_int_t)report->output_tokens_max, "shortened", (json_int_t)report->shortened,
+        "longest", longest, "cached_tokens", (json_int_t)simulated->cached_tokens,
+        "computed_tokens", (json_int_t)simulated->prefill_tokens, "stated_bytes",
+        (json_int_t)report->stated_bytes, "kv_bytes", (json_int_t)report->kv_bytes_peak, "seconds",
+        time_json(plan, simulated->seconds), "steps", (json_int_t)simulated->steps, "running_peak",
+        simulated->running_peak, "cost", time_json(plan, cost_of(plan)));
     if (plan->streamed_bytes > 0 && plan->streamed_rate > 0)
         json_object_set_new(object, "streaming",
                             json_pack("{s:I, s:f, s:f}", "bytes_per_step",

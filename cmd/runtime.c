@@ -316,11 +316,9 @@ enum status runtime_plan_memory(struct runtime *runtime, struct error *error) {
     return status;
 }
 
-/* Times of ops are kept in every run, but for devices whose ops only begin when they are called. */
+/* Times of ops are kept in every run. */
 static enum status open_recorder(struct runtime *runtime, struct error *error) {
     struct engine_totals totals;
-    if (runtime->settings->device == DEVICE_CUDA)
-        return STATUS_OK;
     engine_read_totals(runtime->engine, &totals);
     const struct span_options options = {
         .detail = runtime->profile,

@@ -38,6 +38,7 @@ static enum status begin_step(struct backend *backend, const struct step_plan *p
     TRY(check_tokens(cuda, plan, error));
     cuda->plan = plan;
     cuda->status = STATUS_OK;
+    cuda->mark_count = 0;
     cuda->residual_pending = false;
     for (int i = 0; i < ACTIVATION_COUNT; i++)
         cuda->pending[i] = (struct cuda_pending){0, 0};
@@ -56,6 +57,8 @@ static enum status end_step(struct backend *backend, struct error *error) {
             cuda->device, DEVICE_COMPUTE, cuda->logits_host.bytes, cuda->at.logits,
             (uint64_t)samples * (uint64_t)cuda->model->vocab_count * sizeof(float), &cuda->error);
     if (cuda->status != STATUS_OK) {
+        struct error ignored; /* what was queued reads the tables */
+        (void)device_synchronize(cuda->device, DEVICE_COMPUTE, &ignored);
         *error = cuda->error;
         return cuda->status;
     }
@@ -70,6 +73,7 @@ static const float *logits_view(const struct backend *backend) {
 static void destroy(struct backend *backend) {
     struct backend_cuda *cuda = backend_cuda_of(backend);
     backend_cuda_stream_release(cuda);
+    backend_cuda_marks_release(cuda);
     device_host_free(cuda->device, &cuda->tables_host);
     device_host_free(cuda->device, &cuda->logits_host);
     device_close(cuda->device);
@@ -95,6 +99,8 @@ static const struct backend_ops ops = {
     .add_residual = backend_cuda_ops_add_residual,
     .logits = backend_cuda_ops_logits,
     .end_step = end_step,
+    .mark = backend_cuda_marks_set,
+    .mark_ns = backend_cuda_marks_ns,
     .logits_view = logits_view,
     .destroy = destroy,
 };

@@ -80,9 +80,12 @@ struct backend_cuda {
     struct cuda_areas at;
     struct step_tables tables;
     struct device_host tables_host, logits_host;
-    int attention_grid; /* blocks that have scratch */
+    int attention_grid;          /* blocks that have scratch */
+    struct driver_event **marks; /* [mark_capacity] */
+    int mark_capacity;
     /* of the step in progress */
     const struct step_plan *plan;
+    int mark_count;
     struct cuda_pending pending[ACTIVATION_COUNT];
     bool residual_pending; /* hidden is still to be added to residual */
     enum status status;    /* of what was queued */
@@ -152,6 +155,11 @@ void backend_cuda_ops_launch(struct backend_cuda *cuda, const struct launch_conf
                              int64_t grid, const void *arguments, size_t bytes);
 /* Grid of a kernel of any grid, for so many useful threads. */
 int backend_cuda_ops_grid(const struct backend_cuda *cuda, int64_t threads, int block_threads);
+
+/* ---- backend_cuda_marks.c ---- */
+void backend_cuda_marks_set(struct backend *backend);
+int64_t backend_cuda_marks_ns(const struct backend *backend, int number);
+void backend_cuda_marks_release(struct backend_cuda *cuda);
 
 /* ---- backend_cuda_attention.c ---- */
 void backend_cuda_attention_write(struct backend *backend, const struct op_attention *op);

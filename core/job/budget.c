@@ -190,7 +190,7 @@ enum status budget_plan(const struct settings *settings, const struct model *mod
                               .of_device = own_memory};
     struct backend_limits limits = limits_of(settings, model, backend, context);
     budget->memory = backend->ops->memory(backend, model, &limits);
-    if (settings->speculate != SPECULATE_OFF)
+    if (settings->speculate != SPECULATE_OFF && !own_memory)
         budget->memory.scratch += lookup_bytes((int)settings->max_sequences, context);
     uint64_t fixed = budget_fixed_bytes(budget);
     uint64_t left = budget->available_bytes > fixed ? budget->available_bytes - fixed : 0;
@@ -215,7 +215,10 @@ uint64_t budget_fixed_bytes(const struct budget *budget) {
            budget->queue_bytes;
 }
 
+/* A device's memory holds no queues. */
 enum status budget_add_queues(struct budget *budget, struct error *error) {
+    if (budget->of_device)
+        return STATUS_OK;
     budget->queue_bytes = BUDGET_QUEUE_BYTES;
     budget->stated_bytes += BUDGET_QUEUE_BYTES;
     if (budget->stated_bytes <= budget->available_bytes)

@@ -71,6 +71,12 @@ struct backend_ops {
     /* Waits for the step; device errors surface here. */
     enum status (*end_step)(struct backend *backend, struct error *error);
 
+    /* Only where ops queue their work (elsewhere NULL), for times of ops. mark: a place behind what
+     * was queued so far in the step, numbered from 0. mark_ns: of a finished step, how long after
+     * its first mark the device came past another. */
+    void (*mark)(struct backend *backend);
+    int64_t (*mark_ns)(const struct backend *backend, int number);
+
     /* fp32 [sample_count][vocab] of the finished step, valid until the next begin_step. */
     const float *(*logits_view)(const struct backend *backend);
     void (*destroy)(struct backend *backend);

@@ -106,6 +106,14 @@ void span_site_end(struct span_recorder *recorder, enum op_site_kind kind) {
         span_detail_site(recorder, site);
 }
 
+/* Two clocks: no op ends before the one in front of it, nor behind the step. */
+void span_site_move(struct span_recorder *recorder, int site, int64_t ns) {
+    int64_t *stamps = recorder->stamps;
+    int64_t ended_ns = stamps[1] + ns, last_ns = stamps[recorder->sites.count];
+    ended_ns = ended_ns < stamps[site] ? stamps[site] : ended_ns;
+    stamps[site + 1] = ended_ns > last_ns ? last_ns : ended_ns;
+}
+
 static void add_phase(struct span_recorder *recorder) {
     struct span_phase_total *phase = &recorder->phases[recorder->phase];
     const struct account_step *asked = &recorder->asked;

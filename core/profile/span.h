@@ -120,6 +120,9 @@ void span_recorder_destroy(struct span_recorder *recorder);
 /* Called by span_backend.c around the decoder's calls. */
 void span_step_begin(struct span_recorder *recorder, const struct step_plan *plan);
 void span_site_end(struct span_recorder *recorder, enum op_site_kind kind);
+/* Ops that only queued their work ended when the device did them: `ns` after the first site, the
+ * step's beginning. Before span_step_end; sites in ascending order. */
+void span_site_move(struct span_recorder *recorder, int site, int64_t ns);
 void span_step_end(struct span_recorder *recorder);
 
 /* Seconds of an op kind in all phases; of a site in one. */

@@ -10,8 +10,20 @@ static const struct span_backend *outer_const(const struct backend *backend) {
 }
 
 static void note(struct backend *backend, enum op_site_kind kind) {
-    if (outer(backend)->recorder != NULL)
-        span_site_end(outer(backend)->recorder, kind);
+    struct backend *inner = outer(backend)->inner;
+    if (outer(backend)->recorder == NULL)
+        return;
+    span_site_end(outer(backend)->recorder, kind);
+    if (inner->ops->mark != NULL && kind != SITE_END)
+        inner->ops->mark(inner);
+}
+
+/* The first mark is behind SITE_BEGIN, and so on. */
+static void place_marks(struct backend *backend) {
+    const struct backend *inner = outer(backend)->inner;
+    struct span_recorder *recorder = outer(backend)->recorder;
+    for (int site = 1; inner->ops->mark != NULL && site < recorder->sites.count - 1; site++)
+        span_site_move(recorder, site, inner->ops->mark_ns(inner, site));
 }
 
 static const char *numerics(const struct backend *backend) {
@@ -108,8 +120,10 @@ static enum status end_step(struct backend *backend, struct error *error) {
     struct backend *inner = outer(backend)->inner;
     TRY(inner->ops->end_step(inner, error));
     note(backend, SITE_END);
-    if (outer(backend)->recorder != NULL)
+    if (outer(backend)->recorder != NULL) {
+        place_marks(backend);
         span_step_end(outer(backend)->recorder);
+    }
     return STATUS_OK;
 }
 

@@ -43,8 +43,16 @@ refused capability=50
 refused driver_version=11000
 refused no_device=1
 
+# The device's times of ops, and a plan that foretells none.
+on capability=80 summed --summary summary.json
+jq -c '.time | [.attention_share > 0, .matmul_share > 0, .attention_share + .matmul_share + .other_ops_share <= .computing_share * 1.001]' summary.json
+# shellcheck disable=SC2086
+FAKECUDA=capability=80 sheaf plan $options --device cuda | sed -n 's/^time *//p'
+# shellcheck disable=SC2086
+FAKECUDA=capability=80 sheaf plan $options --device cuda --json | jq -c '[.seconds, .cost, .steps]'
+
 # Lost after some rows: they stay, the run says that it can be resumed, and is.
-calls=270
+calls=600
 FAKECUDA="capability=80,lost_call=$calls" "$SHEAF" run $options --device cuda -o lost --force --max-sequences 1 2> err
 echo "exit $?"
 grep -c 'device' err

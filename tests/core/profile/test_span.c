@@ -82,6 +82,45 @@ Test(span, recording_changes_no_bit_and_times_add_up) {
     random_model_destroy(model);
 }
 
+/* Ops that only queue their work: what the device says of them, a microsecond each. */
+static void mark(struct backend *backend) {
+    (void)backend;
+}
+
+static int64_t mark_ns(const struct backend *backend, int number) {
+    (void)backend;
+    return 1000 * number;
+}
+
+Test(span, queued_ops_have_the_device_s_times) {
+    struct model *model = make_model();
+    struct cpu_features features = cpu_features_detect();
+    struct kernels kernels = kernels_select(&features);
+    const struct cpu_course course = {.threads = 2, .kv_type = KV_BF16};
+    struct cpu_run run;
+    struct span_backend spans;
+    cpu_run_open(&run, model, &kernels, &course);
+    struct backend_ops queueing = *run.backend->ops;
+    queueing.mark = mark;
+    queueing.mark_ns = mark_ns;
+    run.backend->ops = &queueing;
+    span_backend_init(&spans, run.backend);
+    spans.recorder = record(model, run.pool, false);
+    compute(&run, &spans.base, 0, 100, true);
+    const struct span_recorder *recorder = spans.recorder;
+    const struct span_total *totals = recorder->totals[PHASE_PREFILL];
+    int64_t ns = 0;
+    for (int i = 0; i < recorder->sites.count; i++) {
+        if (i > 0 && i < recorder->sites.count - 1)
+            cr_expect_eq(totals[i].ns, 1000, "site %d: %lld", i, (long long)totals[i].ns);
+        ns += totals[i].ns;
+    }
+    cr_expect_eq(ns, recorder->phases[PHASE_PREFILL].ns);
+    span_recorder_destroy(spans.recorder);
+    cpu_run_close(&run);
+    random_model_destroy(model);
+}
+
 Test(span, detail_counts_the_work_of_each_op) {
     struct model *model = make_model();
     struct cpu_features features = cpu_features_detect();

@@ -461,7 +461,7 @@ static uint64_t spin(int rounds, float *sink) {
     UNROLL(23)
     for (int i = 1; i < SPIN_SUMS; i++)
         sums[0] = _mm512_add_epi32(sums[0], sums[i]);
-    *sink += (float)_mm512_reduce_add_epi32(sums[0]);
+    *sink += (float)_mm512_reduce_or_epi32(sums[0]);
     return (uint64_t)rounds * SPIN_SUMS * TILE_LANES * 2 * INT8_QUAD;
 }
 

@@ -32,7 +32,21 @@ void runtime_init(struct runtime *runtime, const struct settings *settings, stru
     runtime->log.sink = write_to_stderr;
 }
 
+/* Where matmul inputs are fp16: what no scale of a row could keep in its range. */
+static void warn_of_overflow(struct runtime *runtime) {
+    struct backend_cuda_counts counts;
+    struct error ignored;
+    if (runtime->settings->device != DEVICE_CUDA || runtime->engine == NULL ||
+        backend_cuda_counts(runtime->backend, &counts, &ignored) != STATUS_OK)
+        return;
+    if (counts.overflowed_values > 0)
+        log_write(&runtime->log, LOG_WARNING,
+                  "%u values were too large for the GPU's fp16: compare with --device cpu",
+                  (unsigned)counts.overflowed_values);
+}
+
 void runtime_close_engine(struct runtime *runtime) {
+    warn_of_overflow(runtime);
     engine_destroy(runtime->engine);
     if (runtime->backend && runtime_uses_cpu(runtime))
         backend_cpu_weights_keep(runtime->backend, runtime->stop);

@@ -216,3 +216,35 @@ Test(backend_cuda, the_same_bits_however_it_is_cut) {
     }
     random_model_destroy(model);
 }
+
+/* Norms a million times larger: rows of fp16 inputs are scaled and counted; bf16 needs neither. */
+Test(backend_cuda, rows_too_large_for_fp16_are_scaled_and_counted) {
+    struct model *model = random_model_create(&llama, 13);
+    struct cpu_course course = usual;
+    course.sequence_count = 1;
+    course.lengths[0] = 20;
+    for (int i = 0; i < model->op_count; i++) {
+        if (model->ops[i].kind != OP_NORM)
+            continue;
+        const struct tensor *weight = model->ops[i].norm.weight;
+        float *values = (float *)(uintptr_t)weight->bytes;
+        for (uint64_t j = 0; j < weight->dims[0]; j++)
+            values[j] *= 1e6f;
+    }
+    static const int some[] = {70, 75, 80};
+    for (int i = 0; i < 3; i++) {
+        struct error error = {0};
+        struct backend_cuda_counts counts;
+        struct fakecuda_settings settings = {.capability = some[i], .host_threads = 2};
+        struct cpu_run run = {.model = model, .backend = open_backend(&settings)};
+        struct backend_limits limits = cpu_run_limits(model, backend_cuda_kv_type(run.backend));
+        cr_assert_eq(run.backend->ops->prepare(run.backend, model, &error), STATUS_OK);
+        cr_assert_eq(run.backend->ops->reserve(run.backend, &limits, &error), STATUS_OK);
+        free(cpu_run_logits_on(&run, course));
+        cr_assert_eq(backend_cuda_counts(run.backend, &counts, &error), STATUS_OK);
+        cr_expect_eq(counts.scaled_rows > 0, some[i] < 80, "capability %d: %u", some[i],
+                     counts.scaled_rows);
+        close_backend(run.backend);
+    }
+    random_model_destroy(model);
+}

@@ -16,7 +16,9 @@
 #include "core/base/clock.h"
 #include "core/job/output_scan.h"
 #include "core/job/result_files.h"
+#include "core/job/model_id.h"
 #include "core/kernels/ceilings.h"
+#include "core/profile/machine_cache.h"
 
 struct run_command {
     struct runtime runtime;
@@ -253,16 +255,34 @@ static void write_summary_file(struct run_command *run, const struct text *text)
         log_write(&run->runtime.log, LOG_ERROR, "cannot write the summary to '%s'", path);
 }
 
-/* What the machine can do at most, for those who asked for figures: it takes some tenths of a
- * second, and memory, which weights and KV cache leave to it. */
+/* As an earlier profile found them. */
+static bool know_ceilings(const struct runtime *runtime, const struct kernels *kernels,
+                          struct ceilings_step *known) {
+    char folder[4096], key[MACHINE_CACHE_KEY_BYTES];
+    if (!model_id_cache_folder(folder, sizeof folder))
+        return false;
+    machine_cache_key(SHEAF_VERSION, &runtime->features, kernels, thread_pool_count(runtime->pool),
+                      key);
+    return machine_cache_load(folder, key, known);
+}
+
+/* What the machine can do at most, for those who asked for figures. Where it is not known, it takes
+ * some tenths of a second, and memory, which weights and KV cache leave to it. */
 static void measure_ceilings(struct run_command *run) {
     struct runtime *runtime = &run->runtime;
     struct summary_facts *facts = &run->summary->facts;
     struct ceilings ceilings;
     struct error ignored;
     struct kernels kernels = kernels_select(&runtime->features);
-    if (!runtime->settings->summary || !runtime_uses_cpu(runtime) ||
-        ceilings_measure(kernels.linear, runtime->pool, &ceilings, &ignored) != STATUS_OK)
+    struct ceilings_step known;
+    if (!runtime->settings->summary || !runtime_uses_cpu(runtime))
+        return;
+    if (know_ceilings(runtime, &kernels, &known)) {
+        facts->flops_ceiling = known.flops;
+        facts->bytes_ceiling = known.memory;
+        return;
+    }
+    if (ceilings_measure(kernels.linear, runtime->pool, &ceilings, &ignored) != STATUS_OK)
         return;
     facts->flops_ceiling = ceilings.flops_all;
     facts->bytes_ceiling = ceilings.read[CEILINGS_READ_COUNT - 1].all;

@@ -4,6 +4,9 @@
 
 #include <math.h>
 
+#include "core/job/model_id.h"
+#include "core/profile/machine_cache.h"
+
 static const double DRIFT_MAX = 0.1;
 static const double STOLEN_MAX = 0.02;
 static const double OTHERS_MAX = 0.1;
@@ -128,6 +131,20 @@ static const char *why_unreliable(const struct profile_facts *profile) {
     return NULL;
 }
 
+/* Kept for the summaries of runs: the better of what was and what is, as long as they agree. */
+static void keep_ceilings(const struct machine *machine, const struct runtime *runtime) {
+    char folder[4096], key[MACHINE_CACHE_KEY_BYTES];
+    struct kernels kernels = kernels_select(&runtime->features);
+    struct ceilings_step run = machine_with(machine, machine->threads), known;
+    if (!model_id_cache_folder(folder, sizeof folder))
+        return;
+    machine_cache_key(SHEAF_VERSION, &runtime->features, &kernels, machine->threads, key);
+    if (machine_cache_load(folder, key, &known) && known.flops > run.flops &&
+        known.flops * (1 - DRIFT_MAX) <= run.flops)
+        run = known;
+    machine_cache_store(folder, key, &run);
+}
+
 enum status profile_facts_end(struct profile_facts *profile, struct sample_run *run,
                               struct error *error) {
     struct facts *facts = &profile->facts;
@@ -144,6 +161,8 @@ enum status profile_facts_end(struct profile_facts *profile, struct sample_run *
     facts->noise = machine_noise(&profile->before, &profile->after);
     TRY(measure_whatifs(facts, run, error));
     profile->unreliable = why_unreliable(profile);
+    if (profile->unreliable == NULL)
+        keep_ceilings(&facts->machine, &run->runtime);
     rules_run(facts, &profile->advice);
     return STATUS_OK;
 }

@@ -94,7 +94,9 @@ static bool look_often(struct thread_seats *seats, int worker) {
     return false;
 }
 
-Test(thread_seats, a_worker_that_stands_still_is_lent_a_cpu_and_gives_it_back, .timeout = 30) {
+TestSuite(thread_seats, .timeout = 60);
+
+Test(thread_seats, a_worker_that_stands_still_is_lent_a_cpu_and_gives_it_back) {
     int cpus[CPUS_MAX], count = cpu_affinity_list(cpus, CPUS_MAX);
     struct thread_seats *seats = thread_seats_create(2, true);
     struct colleague colleague = {.seats = seats, .worker = 1, .stays_on = count > 1};
@@ -109,7 +111,7 @@ Test(thread_seats, a_worker_that_stands_still_is_lent_a_cpu_and_gives_it_back, .
     thread_seats_destroy(seats);
 }
 
-Test(thread_seats, two_on_one_cpu_part, .timeout = 30) {
+Test(thread_seats, two_on_one_cpu_part) {
     int cpus[CPUS_MAX], count = cpu_affinity_list(cpus, CPUS_MAX);
     struct thread_seats *seats = thread_seats_create(2, true);
     struct colleague colleague = {.seats = seats, .worker = 1, .stays_on = 0};
@@ -124,7 +126,7 @@ Test(thread_seats, two_on_one_cpu_part, .timeout = 30) {
     thread_seats_destroy(seats);
 }
 
-Test(thread_seats, the_caller_takes_the_place_of_the_worker_that_waits, .timeout = 30) {
+Test(thread_seats, the_caller_takes_the_place_of_the_worker_that_waits) {
     int cpus[CPUS_MAX], count = cpu_affinity_list(cpus, CPUS_MAX);
     struct thread_seats *seats = thread_seats_create(2, true);
     struct colleague caller = {.seats = seats, .worker = 0, .stays_on = count > 1};
@@ -153,7 +155,7 @@ static bool runner_is_lent(void) {
 }
 
 /* On a busy machine it may have lost its CPU just then: one look of many is proof. */
-Test(thread_seats, a_worker_that_runs_is_left_alone, .timeout = 60) {
+Test(thread_seats, a_worker_that_runs_is_left_alone) {
     int cpus[CPUS_MAX], count = cpu_affinity_list(cpus, CPUS_MAX);
     bool left_alone = false;
     for (int i = 0; i < 50 && !left_alone; i++) {
@@ -177,7 +179,7 @@ static bool is_lent(int workers, bool lend, bool rests) {
     return lent;
 }
 
-Test(thread_seats, nothing_is_lent_without_need, .timeout = 30) {
+Test(thread_seats, nothing_is_lent_without_need) {
     cr_assert_not(is_lent(2, true, true), "to a worker that rests");
     cr_assert_not(is_lent(2, false, false), "by seats that do not lend");
     cr_assert_not(is_lent(cpu_count() + 1, true, false), "when workers outnumber the CPUs");

@@ -8,6 +8,7 @@
 
 #include "cmd/commands.h"
 #include "cmd/exit_code.h"
+#include "cmd/job_setup.h"
 #include "cmd/profile_documents.h"
 #include "cmd/profile_facts.h"
 #include "cmd/signals.h"
@@ -145,6 +146,8 @@ static enum status profile(struct profile_command *command, const struct setting
                            const struct path_list *inputs, struct arena *arena,
                            struct error *error) {
     TRY(profile_facts_check(settings, error));
+    TRY(job_setup_check_writable(settings->report, error));
+    TRY(job_setup_check_writable(settings->trace, error));
     TRY(profile_facts_begin(&command->profile, settings, error));
     TRY(sample_run_compute(&command->run, settings, inputs, &command->profile.before, arena,
                            error));

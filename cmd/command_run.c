@@ -75,17 +75,6 @@ static enum status open_rows(struct run_command *run, struct error *error) {
     return output_log_open(&run->output, path, mode_of(settings), error);
 }
 
-/* Whether the summary can be written is known before the work, not after it. */
-static enum status check_summary(const struct settings *settings, struct error *error) {
-    if (!settings->summary)
-        return STATUS_OK;
-    FILE *file = fopen(settings->summary, "ae");
-    if (!file)
-        return error_set_errno(error, STATUS_IO, errno, "cannot write '%s'", settings->summary);
-    fclose(file);
-    return STATUS_OK;
-}
-
 /* What this run writes is not read as its documents, and not overwritten by its other outputs. */
 static enum status check_own(struct run_command *run, struct error *error) {
     const struct settings *settings = run->runtime.settings;
@@ -113,7 +102,7 @@ static enum status open_outputs(struct run_command *run, struct error *error) {
     TRY(open_rows(run, error));
     if (settings->errors)
         TRY(output_log_open(&run->errors, settings->errors, mode_of(settings), error));
-    TRY(check_summary(settings, error));
+    TRY(job_setup_check_writable(settings->summary, error));
     return check_own(run, error);
 }
 

@@ -9,6 +9,7 @@
 
 #include "cmd/commands.h"
 #include "cmd/exit_code.h"
+#include "cmd/job_setup.h"
 #include "cmd/profile_facts.h"
 #include "cmd/signals.h"
 #include "cmd/tune_file.h"
@@ -125,7 +126,7 @@ static enum status check_output(const struct settings *settings, struct error *e
     if (!settings->force && stat(settings->output, &info) == 0 && info.st_size > 0)
         return error_set(error, STATUS_BAD_INPUT, "'%s' is there already: --force overwrites it",
                          settings->output);
-    return STATUS_OK;
+    return job_setup_check_writable(settings->output, error);
 }
 
 static enum status write_job(const struct tune *tune, struct error *error) {

@@ -3,6 +3,8 @@
  * cache. */
 #include "cmd/job_setup.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -142,4 +144,14 @@ void job_setup_facts(struct summary_facts *facts, const struct runtime *runtime)
     facts->streamed_bytes = streamed.bytes;
     facts->streaming_ms = (double)streamed.reading_ns * 1e-6;
     facts->streaming_wait_ms = (double)streamed.waited_ns * 1e-6;
+}
+
+enum status job_setup_check_writable(const char *path, struct error *error) {
+    if (path == NULL)
+        return STATUS_OK;
+    FILE *file = fopen(path, "ae");
+    if (file == NULL)
+        return error_set_errno(error, STATUS_IO, errno, "cannot write '%s'", path);
+    fclose(file);
+    return STATUS_OK;
 }

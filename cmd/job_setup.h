@@ -23,4 +23,7 @@ void job_setup_fill(struct job *job, const struct runtime *runtime,
 /* The summary's facts about machine and model. */
 void job_setup_facts(struct summary_facts *facts, const struct runtime *runtime);
 
+/* Whether a file can be written is known before the work, not after it; NULL: nothing to write. */
+enum status job_setup_check_writable(const char *path, struct error *error);
+
 #endif

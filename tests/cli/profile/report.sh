@@ -33,3 +33,8 @@ sheaf profile docs -p 'Summarize.' -n 4 -q --report page.html > page.txt 2> page
 grep -c '<svg' page.html
 sed -n 's,.*id="report">\(.*\)</script>.*,\1,p' page.html | jq -c '[.documents | length > 0, .[0].prefill_seconds > 0]'
 grep -c 'http' page.html || true
+# What cannot be written is known before anything is computed.
+for option in --report --trace; do
+    "$SHEAF" profile docs -p x -n 4 -q $option /nonexistent/file > out 2> err
+    echo "exit $?: $(cat err)$(cat out)"
+done

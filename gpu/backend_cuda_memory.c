@@ -47,18 +47,14 @@ static uint64_t parts_of(const struct linear *linear, uint64_t rows) {
 
 /* Floats of the largest matmul whose k is split. */
 static uint64_t parts_count(const struct model *model, const struct backend_limits *limits) {
-    uint64_t most = 0, rows = (uint64_t)limits->row_count_max;
+    uint64_t most = 0;
     for (int i = 0; i < model->op_count; i++) {
-        const struct op *op = &model->ops[i];
-        if (op->kind == OP_ATTENTION) {
-            most = larger(most, parts_of(&op->attention.qkv, rows));
-            most = larger(most, parts_of(&op->attention.out, rows));
-        } else if (op->kind == OP_MLP) {
-            most = larger(most, parts_of(&op->mlp.gate_up, rows));
-            most = larger(most, parts_of(&op->mlp.down, rows));
-        } else if (op->kind == OP_LOGITS) {
-            most = larger(most, parts_of(&op->logits.head, (uint64_t)limits->sample_count_max));
-        }
+        const struct linear *linears[3];
+        model_linears_of(&model->ops[i], linears);
+        uint64_t rows = (uint64_t)(model->ops[i].kind == OP_LOGITS ? limits->sample_count_max
+                                                                   : limits->row_count_max);
+        for (int j = 0; linears[j] != NULL; j++)
+            most = larger(most, parts_of(linears[j], rows));
     }
     return most;
 }

@@ -118,8 +118,6 @@ void backend_cuda_weights_release(struct backend_cuda *cuda);
 /* The type id of the kernels, and how it lies when parts of several types are made one. */
 enum weight_type backend_cuda_weights_type(const struct backend_cuda *cuda,
                                            const struct linear *linear);
-/* The linears of an op in the order of their use, at most two; NULL-terminated. */
-void backend_cuda_weights_linears_of(const struct op *op, const struct linear *linears[3]);
 /* Whether it is the token table. */
 bool backend_cuda_weights_is_tied(const struct model *model, const struct linear *linear);
 uint64_t backend_cuda_weights_row_bytes(const struct linear *linear);

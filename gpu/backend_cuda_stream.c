@@ -25,7 +25,7 @@ static int list_linears(const struct model *model, const struct linear **linears
     int count = 0;
     for (int i = 0; i < model->op_count; i++) {
         const struct linear *of_op[3];
-        backend_cuda_weights_linears_of(&model->ops[i], of_op);
+        model_linears_of(&model->ops[i], of_op);
         for (int j = 0; of_op[j] != NULL; j++) {
             if (backend_cuda_weights_is_tied(model, of_op[j]))
                 continue;
@@ -176,7 +176,7 @@ enum status backend_cuda_stream_start(struct backend_cuda *cuda, struct error *e
                                           .ring_bytes = stream->ring_bytes};
     for (int i = 0; i < model->op_count; i++) {
         const struct linear *linears[3];
-        backend_cuda_weights_linears_of(&model->ops[i], linears);
+        model_linears_of(&model->ops[i], linears);
         for (int j = 0; linears[j] != NULL; j++) {
             if (!backend_cuda_stream_has(cuda, linears[j]->id))
                 continue;

@@ -18,16 +18,6 @@ static uint64_t aligned(uint64_t bytes) {
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-void backend_cuda_weights_linears_of(const struct op *op, const struct linear *linears[3]) {
-    linears[0] = linears[1] = linears[2] = NULL;
-    if (op->kind == OP_ATTENTION)
-        linears[0] = &op->attention.qkv, linears[1] = &op->attention.out;
-    else if (op->kind == OP_MLP)
-        linears[0] = &op->mlp.gate_up, linears[1] = &op->mlp.down;
-    else if (op->kind == OP_LOGITS)
-        linears[0] = &op->logits.head;
-}
-
 static const struct tensor *table_of(const struct model *model) {
     for (int i = 0; i < model->op_count; i++)
         if (model->ops[i].kind == OP_EMBED)
@@ -84,7 +74,7 @@ uint64_t backend_cuda_weights_fixed_bytes(const struct model *model) {
     for (int i = 0; i < model->op_count; i++) {
         const struct op *op = &model->ops[i];
         const struct linear *linears[3];
-        backend_cuda_weights_linears_of(op, linears);
+        model_linears_of(op, linears);
         for (int j = 0; linears[j] != NULL; j++)
             bytes += bias_bytes(linears[j]);
         if (op->kind == OP_NORM)
@@ -99,7 +89,7 @@ uint64_t backend_cuda_weights_bytes(const struct model *model) {
     uint64_t bytes = backend_cuda_weights_fixed_bytes(model);
     for (int i = 0; i < model->op_count; i++) {
         const struct linear *linears[3];
-        backend_cuda_weights_linears_of(&model->ops[i], linears);
+        model_linears_of(&model->ops[i], linears);
         for (int j = 0; linears[j] != NULL; j++)
             bytes += linear_bytes(model, linears[j]);
     }
@@ -296,7 +286,7 @@ static enum status prepare_embedding(struct backend_cuda *cuda, struct error *er
 
 static enum status prepare_op(struct backend_cuda *cuda, const struct op *op, struct error *error) {
     const struct linear *linears[3];
-    backend_cuda_weights_linears_of(op, linears);
+    model_linears_of(op, linears);
     for (int i = 0; linears[i] != NULL; i++)
         TRY(prepare_linear(cuda, linears[i], error));
     if (op->kind == OP_NORM)

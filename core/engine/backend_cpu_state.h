@@ -202,8 +202,6 @@ uint64_t backend_cpu_weights_bytes(const struct model *model, uint64_t *largest)
 enum status backend_cpu_weights_create_sets(struct backend_cpu *cpu,
                                             const struct linear *const *linears,
                                             struct error *error);
-/* The linears of an op, at most two; NULL-terminated. */
-void backend_cpu_weights_linears_of(const struct op *op, const struct linear *linears[3]);
 /* Packs a linear into the memory of its set. */
 void backend_cpu_weights_pack(const struct backend_cpu *cpu, const struct linear *linear);
 void backend_cpu_weights_release(struct backend_cpu *cpu);

@@ -21,7 +21,7 @@ static uint64_t largest_block_bytes(const struct model *model) {
     uint64_t largest = 0;
     for (int i = 0; i < model->op_count; i++) {
         const struct linear *linears[3];
-        backend_cpu_weights_linears_of(&model->ops[i], linears);
+        model_linears_of(&model->ops[i], linears);
         for (int j = 0; linears[j] != NULL; j++) {
             for (int p = 0; p < linears[j]->part_count; p++) {
                 const struct tensor *part = linears[j]->parts[p];

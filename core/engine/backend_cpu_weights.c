@@ -15,21 +15,11 @@
 
 enum { HUGE_PAGE_BYTES = 2 << 20 };
 
-void backend_cpu_weights_linears_of(const struct op *op, const struct linear *linears[3]) {
-    linears[0] = linears[1] = linears[2] = NULL;
-    if (op->kind == OP_ATTENTION)
-        linears[0] = &op->attention.qkv, linears[1] = &op->attention.out;
-    else if (op->kind == OP_MLP)
-        linears[0] = &op->mlp.gate_up, linears[1] = &op->mlp.down;
-    else if (op->kind == OP_LOGITS)
-        linears[0] = &op->logits.head;
-}
-
 uint64_t backend_cpu_weights_bytes(const struct model *model, uint64_t *largest) {
     uint64_t sum = 0, most = 0;
     for (int i = 0; i < model->op_count; i++) {
         const struct linear *linears[3];
-        backend_cpu_weights_linears_of(&model->ops[i], linears);
+        model_linears_of(&model->ops[i], linears);
         for (int j = 0; linears[j] != NULL; j++) {
             uint64_t bytes = tile_bytes(linears[j]->parts, linears[j]->part_count);
             sum += bytes;
@@ -110,7 +100,7 @@ static void list_vectors(struct backend_cpu *cpu) {
     for (int i = 0; i < cpu->model->op_count; i++) {
         const struct op *op = &cpu->model->ops[i];
         const struct linear *linears[3];
-        backend_cpu_weights_linears_of(op, linears);
+        model_linears_of(op, linears);
         for (int j = 0; linears[j] != NULL; j++)
             add_biases(cpu, linears[j]);
         if (op->kind == OP_NORM)
@@ -190,7 +180,7 @@ static const struct linear **list_linears(const struct model *model, struct erro
     int count = 0;
     for (int i = 0; list != NULL && i < model->op_count; i++) {
         const struct linear *linears[3];
-        backend_cpu_weights_linears_of(&model->ops[i], linears);
+        model_linears_of(&model->ops[i], linears);
         for (int j = 0; linears[j] != NULL; j++)
             list[count++] = linears[j];
     }

@@ -145,6 +145,16 @@ void model_close(struct model *model) {
     free(model);
 }
 
+void model_linears_of(const struct op *op, const struct linear *linears[3]) {
+    linears[0] = linears[1] = linears[2] = NULL;
+    if (op->kind == OP_ATTENTION)
+        linears[0] = &op->attention.qkv, linears[1] = &op->attention.out;
+    else if (op->kind == OP_MLP)
+        linears[0] = &op->mlp.gate_up, linears[1] = &op->mlp.down;
+    else if (op->kind == OP_LOGITS)
+        linears[0] = &op->logits.head;
+}
+
 uint64_t model_kv_bytes_per_token(const struct model *model, int element_bytes) {
     return 2 * (uint64_t)model->kv_head_count * (uint64_t)model->head_dim * (uint64_t)element_bytes;
 }

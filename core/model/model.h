@@ -148,6 +148,9 @@ enum status model_open(const char *path, const char *architecture_path, struct m
                        struct error *error);
 void model_close(struct model *model);
 
+/* The linears of an op in the order of their use, at most two; NULL-terminated. */
+void model_linears_of(const struct op *op, const struct linear *linears[3]);
+
 /* KV bytes per token of one layer: K and V, `element_bytes` each (2 for bf16). */
 uint64_t model_kv_bytes_per_token(const struct model *model, int element_bytes);
 

@@ -1,6 +1,7 @@
 # `sheaf profile`: the report keeps to its schema, the trace to its format, and the work it counts step
 # by step is what a run counts from its rows.
 . "$CASE/../prelude"
+[ "$SANITIZER" != thread ] || skip "measuring takes minutes under ThreadSanitizer: see once.sh"
 documents 6 90
 options="docs -p Summarize. -n 12 --ignore-eos --prefix-cache off --batch-tokens 64 --max-sequences 4"
 sheaf profile $options --report report.json --trace trace.json -q > text
